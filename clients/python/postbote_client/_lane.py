@@ -102,12 +102,12 @@ class Lane:
     """A lane of a stream. All methods are called in the event loop."""
 
     def __init__(
-        self, stream: LaneStream, place: LanePlace, since_s: Optional[float], failures: int
+        self, stream: LaneStream, place: LanePlace, since_s: float, failures: int
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._stream = stream
         self._place = place
-        #: The groups are read before a request is opened, unless they were read since then; None if they were.
+        #: The groups must have been read since then before a request is opened.
         self._since_s = since_s
         #: Number of requests in a row, also of the lanes before this one, that ended without a result.
         self.failures = failures
@@ -188,9 +188,7 @@ class Lane:
             request.task.add_done_callback(lambda task: self._on_end(task.result()))
 
     async def _prepare(self) -> None:
-        if self._since_s is not None:
-            await self._stream.shards.refresh(self._since_s)
-            self._since_s = None
+        await self._stream.shards.refresh(self._since_s)
 
     def _take(self) -> bytes:
         """Returns the next piece to send, empty if there is none now."""

@@ -63,8 +63,8 @@ class StreamCore:
         #: By the lanes of the map; each is made with its first pair.
         self._lanes: Dict[int, Lane] = {}
         self._lane_of_bot: Dict[int, Lane] = {}
-        #: Since when the groups must have been read before a lane opens its first request; None once they were.
-        self._since_s: Optional[float] = self._loop.time()
+        #: The groups must have been read since then before a lane opens its first request.
+        self._since_s = self._loop.time()
         #: How often lanes have failed in a row before these were made.
         self._failures = 0
         #: The lane of the last push.
@@ -195,7 +195,6 @@ class StreamCore:
         pairs = sorted(self._take_unsent(), key=lambda pair: pair.nth)
         self._failures = max((lane.failures for lane in self._lanes.values()), default=0)
         self._undealt = None
-        self._since_s = None
         self._map = self.shards.map
         self._lanes = {}
         self._lane_of_bot = {}

@@ -49,6 +49,8 @@ class FakeNode:
         self.ends_after: Callable[[Arrived], Optional[str]] = lambda _pair: None
         #: The code of an error for a pair.
         self.code_for: Callable[[Arrived], Optional[str]] = lambda _pair: None
+        #: Whether a stream lasts after the end of its body.
+        self.ignores_end = False
         self._stored: Dict[str, int] = {}
         self._writers: Set[asyncio.StreamWriter] = set()
         self.url = ""
@@ -130,6 +132,8 @@ class FakeNode:
                     if end == "end":
                         writer.write(b"0\r\n\r\n")
                         return
+                if size == 0 and self.ignores_end:
+                    await asyncio.sleep(60)
                 if size == 0:
                     writer.write(b"0\r\n\r\n")
                     return

@@ -67,11 +67,15 @@ class Callbacks(_ThreadsTest):
         def raising(_future: object) -> None:
             raise SystemExit
 
+        loop = asyncio.get_running_loop()
+        self.server.answers.clear()
+
         def run() -> List[Any]:
             with PostboteClient(key=KEY, url=self.server.url) as client:
                 with client.open_stream() as stream:
                     futures = [stream.push(100, UPDATE) for _ in range(100)]
                     futures[3].add_done_callback(raising)
+                    loop.call_soon_threadsafe(self.server.answers.set)
                     return [each.result(_LIMIT_S).update_id for each in futures]
 
         with self.assertLogs("asyncio", "ERROR"):

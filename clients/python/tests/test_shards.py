@@ -277,6 +277,23 @@ class Lanes(_NodesTest):
         self.assertEqual(codes, ["UNEXPECTED_ANSWER"] * len(own))
         self.assertEqual(len(node.stored), 400 - len(own))
 
+    async def test_a_lane_that_cannot_go_on_leaves_the_held_pairs_of_others(self) -> None:
+        node = await self.node()
+        held, failing = (next(bot for bot in BOTS if hint_of(bot) == hint) for hint in ("0", "4"))
+        node.refusal = lambda hint: 401 if hint == "4" else None
+        node.code_for = lambda pair: None if len(self.retries) > 0 else "STORE_UNAVAILABLE"
+        async with self.client(node.url, retry_delay_s_min=0.5, retry_delay_s_max=0.5) as client:
+            async with client.open_stream() as stream:
+                with mock.patch("random.random", lambda: 1.0):
+                    first = stream.push(held, update_of(0))
+                    while not self.retries:
+                        await asyncio.sleep(0.01)
+                second = stream.push(failing, update_of(1))
+                error = await asyncio.wait_for(asyncio.gather(second, return_exceptions=True), _LIMIT_S)
+                self.assertEqual(getattr(error[0], "status", None), 401)
+                self.assertFalse(first.done())
+                await asyncio.wait_for(first, _LIMIT_S)
+
 
 class BadAnswers(_NodesTest):
     async def test_an_answer_that_cannot_be_used_is_told_once_and_fails_no_push(self) -> None:
@@ -316,9 +333,9 @@ class BadAnswers(_NodesTest):
                 self.retries.clear()
                 node = await self.node(answer)
                 async with self.client(node.url) as client:
-                    self.assertEqual(await self.push(client, 100), [])
+                    self.assertEqual(await self.push(client, 3), [])
                     # The next stream asks again.
-                    self.assertEqual(await self.push(client, 100), [])
+                    self.assertEqual(await self.push(client, 3), [])
                 self.assertEqual((node.looks, node.hints), (2, [None, None]))
                 self.assertEqual(self.codes, ["UNEXPECTED_ANSWER"])
                 told = self.retries[0]
@@ -460,6 +477,34 @@ class Changes(_NodesTest):
             await stream.close()
         self.assertEqual([pair.n for pair in node.stored], [0, 1])
         self.assertIn("TIMEOUT", self.codes)
+
+    async def test_a_server_that_does_not_end_a_stream_without_pairs_holds_a_change_no_longer_either(
+        self,
+    ) -> None:
+        node = await self.node(lambda look: HALVES if look == 1 else MOVED)
+        node.ignores_end = True
+        async with self.client(node.url, timeout_s=0.3) as client:
+            stream = client.open_stream()
+            await stream.push(100, update_of(0))
+            with mock.patch.object(_shards, "_AGE_S_MAX", 0.0):
+                await asyncio.wait_for(stream.push(100, update_of(1)), _LIMIT_S)
+            while node.looks < 2:
+                await asyncio.sleep(0.01)
+            await asyncio.wait_for(stream.push(100, update_of(2)), _LIMIT_S)
+            self.assertEqual(node.arrived[-1].hint, hint_of(100, MOVED))
+            await stream.close(timeout_s=0.1)
+
+    async def test_what_is_not_sent_when_the_groups_change_goes_to_the_new_lane(self) -> None:
+        node = await self.node()
+        bot = next(bot for bot in BOTS if hint_of(bot) != hint_of(bot, MOVED))
+        async with self.client(node.url) as client:
+            async with client.open_stream() as stream:
+                await stream.push(bot, update_of(0))
+                pushed = stream.push(bot, update_of(1))
+                groups: Any = MOVED["groups"]
+                client._shards._use_answers([NodeGroups(client._server, SHARDS, groups)])
+                await asyncio.wait_for(pushed, _LIMIT_S)
+        self.assertEqual([pair.hint for pair in node.arrived], [hint_of(bot), hint_of(bot, MOVED)])
 
     async def test_the_groups_are_not_read_for_a_server_without_the_call_while_a_stream_lasts(
         self,
