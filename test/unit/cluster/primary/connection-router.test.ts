@@ -59,6 +59,18 @@ test('a shard that does not exist, or that another node has, goes to the workers
   assert.deepEqual(sent, [0, 1, 0, 1, 0, 1])
 })
 
+test('a stream with a shard that does not exist waits while no worker serves, as one without', () => {
+  const { router, sent, handOffs } = setUp([])
+  const refused: string[] = []
+  router.route({ shard: 999 }, connection(refused))
+  router.route(undefined, connection(refused))
+  assert.deepEqual(refused, [])
+  for (const [worker, handOff] of handOffs.entries()) {
+    handOff.attach({ send: () => sent.push(worker) > 0, withdraw: () => [] })
+  }
+  assert.deepEqual(sent, [0, 1])
+})
+
 test('a stream whose worker does not come is served by another one, and a request for a bot is refused', async () => {
   const { router, sent, clock } = setUp([0])
   const [ofShard, ofBot]: [string[], string[]] = [[], []]
