@@ -3,8 +3,7 @@
  * get what they need from here and do not know about processes.
  */
 import { randomInt } from 'node:crypto'
-import type { IncomingMessage, RequestListener } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { keysShard } from '../private-api/routes/key-routes.ts'
 import { PortalFrame } from '../private-api/access/portal-frame.ts'
 import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
@@ -60,6 +59,7 @@ import { ownNode, version } from './own-node.ts'
 import { ownersOf } from './owners-of.ts'
 import type { RelayOrigins } from './relay-origins.ts'
 import { ShardChecker } from './shard-checker.ts'
+import { workerHandlers } from './worker-handlers.ts'
 import { workerThreads } from './worker-threads.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { workerKeys } from './worker-keys.ts'
@@ -180,7 +180,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     dataDir: settings.dataDir,
   })
   return Object.assign(life, {
-    handlers: handlersOf(parts, [probes, portal], bot.listener, listenerOf(privateApi)),
+    handlers: workerHandlers({ ...parts, probes, portal, bot, privateApi }),
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     ...keyLimitsOf(parts),
@@ -189,19 +189,6 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     onHandshake: (isSecured: boolean) =>
       slot.add(isSecured ? 'tls_handshakes' : 'tls_handshakes_failed', 1),
   })
-}
-
-/** What a request passes before the APIs of this worker answer it. */
-function handlersOf(
-  { gate, router }: Parts,
-  [probes, portal]: readonly [PublicProbes, PortalListener],
-  bot: RequestListener,
-  own: RequestListener,
-): WorkerApp['handlers'] {
-  return {
-    bot: probes.onPublic(gate.botListener(router.listener('bot', portal.listener(bot)))),
-    private: gate.privateListener(router.listener('private', portal.listener(own))),
-  }
 }
 
 /** Undefined if no endpoint for spans is set. */
@@ -380,10 +367,6 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     }),
     bodies,
   })
-}
-
-function listenerOf(app: FastifyInstance): RequestListener {
-  return (request, response) => app.routing(request, response)
 }
 
 function webhooksOf(parts: Parts): WebhookFactory {

@@ -21,7 +21,7 @@ import type { BudgetGate } from '../http/budget-gate.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
 import type { MethodReply, Method } from './method-call.ts'
 import { makeOwnMethods, type OwnMethodsOptions, runsMethods } from './own-methods.ts'
-import { type Params, readParams } from './params.ts'
+import { type Params, paramsOfQuery, readParams } from './params.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
 import {
@@ -182,24 +182,30 @@ export class BotApiHandler {
       return undefined
     }
     const call = { exchange, method, token: target.token }
+    return hasBody(request)
+      ? this.#runWithBody(call, target)
+      : this.#run(call, paramsOfQuery(target.query))
+  }
+
+  #runWithBody(call: OwnCall, target: MethodTarget): Promise<void> {
+    const { request, queue } = call.exchange
+    const { bodies, budget } = this.#options
     let sinceMs: number | undefined
-    const { budget } = this.#options
     const reading = readParams(request, {
       onBody: (bodyBytes) => {
         const begin = (): void => {
           sinceMs = budget?.begin()
         }
-        const turn = budget?.turn(request, { botId: exchange.queue.bot.botId, bodyBytes })
+        const turn = budget?.turn(request, { botId: queue.bot.botId, bodyBytes })
         if (turn === undefined) begin()
         return turn?.then(begin)
       },
       query: target.query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
-      lease: hasBody(request) ? this.#options.bodies.leaseFor(request) : undefined,
+      lease: bodies.leaseFor(request),
     })
-    if (!(reading instanceof Promise)) return this.#run(call, reading)
-    const { bot } = exchange.queue
+    const { bot } = queue
     const { record } = bot
     const charge = (): void => {
       if (sinceMs !== undefined) budget?.spent(request, bot.botId, sinceMs)

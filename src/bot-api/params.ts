@@ -207,19 +207,15 @@ const isFalse: ReadonlySet<string> = new Set(['false', 'no', '0'])
 const attachPrefix = 'attach://'
 
 /**
- * Reads the parameters of a request.
+ * Reads the parameters of a request without a body.
  *
- * @param request - The request with its body, compressed or not.
- * @param options - The query and the limits.
- * @returns The parameters, or a promise if there is a body.
- * @throws BAD_REQUEST for a query with more than `parametersMax` parameters. The promise rejects with BAD_REQUEST,
- *   REQUEST_TOO_LARGE, TOO_MANY_BODIES, or whatever the promise of `onBody` rejects with.
+ * @param query - The part of the URL after the question mark.
+ * @throws BAD_REQUEST for more than `parametersMax` parameters.
  */
-export function readParams(request: BodyRequest, options: ReadOptions): Params | Promise<Params> {
+export function paramsOfQuery(query: string): Params {
   const params = new Params()
-  if (options.query !== '') addUrlencoded(params, options.query)
-  if (!hasBody(request)) return params
-  return readBodyParams(request, params, options)
+  if (query !== '') addUrlencoded(params, query)
+  return params
 }
 
 /** The format that a Content-Type declares. */
@@ -231,11 +227,16 @@ export type BodyKind = 'json' | 'urlencoded' | 'multipart' | 'unknown'
  */
 export const bodyGrowthMax = 100
 
-async function readBodyParams(
-  request: BodyRequest,
-  params: Params,
-  options: ReadOptions,
-): Promise<Params> {
+/**
+ * Reads the parameters of a request.
+ *
+ * @param request - The request with its body, compressed or not.
+ * @param options - The query and the limits.
+ * @throws BAD_REQUEST, REQUEST_TOO_LARGE, TOO_MANY_BODIES, or whatever the promise of `onBody` rejects with.
+ */
+export async function readParams(request: BodyRequest, options: ReadOptions): Promise<Params> {
+  const params = paramsOfQuery(options.query)
+  if (!hasBody(request)) return params
   const contentType = request.headers['content-type'] ?? ''
   const kind = bodyKindOf(contentType)
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
@@ -390,6 +391,8 @@ function addForm(params: Params, text: string): void {
  * Bytes that the client did not escape are taken as UTF-8.
  */
 function addUrlencoded(params: Params, text: string): void {
+  // The query of nearly all polls is plain.
+  const unescape = standsForOther.test(text) ? unescapeForm : (plain: string): string => plain
   let start = 0
   let equals = text.indexOf('=')
   for (let count = 0; equals !== -1; count++) {
@@ -401,22 +404,26 @@ function addUrlencoded(params: Params, text: string): void {
     const ampersand = text.indexOf('&', start)
     const end = ampersand === -1 ? text.length : ampersand
     if (equals < end) {
-      params.add(unescapeForm(text.slice(start, equals)), unescapeForm(text.slice(equals + 1, end)))
-    } else if (end > start) params.addName(unescapeForm(text.slice(start, end)))
+      params.add(unescape(text.slice(start, equals)), unescape(text.slice(equals + 1, end)))
+    } else if (end > start) params.addName(unescape(text.slice(start, end)))
     start = end + 1
     // The search is repeated only after its result is passed; otherwise a body of ampersands would take quadratic time.
     if (equals < start) equals = text.indexOf('=', start)
   }
+  if (start >= text.length) return
   const [word = ''] = text.slice(start, start + wordLengthMax).split('&', 1)
-  if (word !== '') params.addName(unescapeForm(word))
+  if (word !== '') params.addName(unescape(word))
 }
+
+/** What does not stand for itself in a query or form. */
+const standsForOther = /[%+\u0080-\u00ff]/
 
 /** Of words without a value behind all that have one, only the beginning of the first is read. Chosen: longer than any name. */
 const wordLengthMax = 256
 
 /** Decodes `+` and `%XX`. A `%` without two hexadecimal digits after it stands for itself. */
 function unescapeForm(text: string): string {
-  if (!/[%+\u0080-\u00ff]/.test(text)) return text
+  if (!standsForOther.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')
   let length = 0
   for (let at = 0; at < bytes.length; at++) {

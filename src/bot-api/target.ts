@@ -123,6 +123,11 @@ export function botIdOfPortalCall(url: string): number | undefined {
   return url.startsWith(portalBotsPath) ? botIdAt(url, portalBotsPath.length) : undefined
 }
 
+/** Whether a request is a bot's, and so neither a probe, nor for the owner's page, nor a call of the private API. */
+export function isBotTarget(url: string): boolean {
+  return url.startsWith('/bot') || url.startsWith(filePrefix)
+}
+
 /** Whether a request is for the owner's page or its calls. */
 export function isPortalTarget(url: string): boolean {
   return url.startsWith(portalPagePath)

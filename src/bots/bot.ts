@@ -91,7 +91,8 @@ export class Bot {
   }
 
   /** Whether `secret` is a valid secret of this bot now. */
-  accepts(secret: string, nowMs: number): boolean {
+  accepts(secret: string): boolean {
+    const nowMs = this.#verifier.hasEnd ? this.main.clock.nowMs() : 0
     return this.#verifier.accepts(secret, nowMs)
   }
 

@@ -177,7 +177,7 @@ export class Poller {
     const endings = this.#endings
     const resolved = this.#options.queue.resolveOffset(request.offset)
     return typeof resolved === 'number'
-      ? this.#admit(request, presence, { resolved, startMs, endings })
+      ? this.#admit(request, presence, { resolved, startMs, endings }, startMs)
       : this.#inTime(resolved, endOf(startMs, request.timeoutMs)).then((offset) =>
           this.#admit(request, presence, { resolved: offset, startMs, endings }),
         )
@@ -247,6 +247,7 @@ export class Poller {
     request: PollRequest,
     presence: ClientPresence,
     asked: Asked,
+    nowMs = this.#options.clock.monotonicMs(),
   ): PollReply | Promise<PollReply> {
     // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
@@ -265,7 +266,7 @@ export class Poller {
         ? undefined
         : this.#options.setAllowedTypes(request.allowedTypes)
     const advanced = this.#advance(call)
-    if (settled === undefined && advanced === undefined) return this.#give(presence, call)
+    if (settled === undefined && advanced === undefined) return this.#give(presence, call, nowMs)
     return Promise.all([settled, advanced]).then(() => this.#give(presence, call))
   }
 
@@ -279,8 +280,12 @@ export class Poller {
     return counted instanceof Promise ? this.#inTime(counted, endOf(startMs, timeoutMs)) : undefined
   }
 
-  #give(presence: ClientPresence, call: AdmittedCall): PollReply | Promise<PollReply> {
-    const page = this.#options.queue.page(call.limit)
+  #give(
+    presence: ClientPresence,
+    call: AdmittedCall,
+    nowMs = this.#options.clock.monotonicMs(),
+  ): PollReply | Promise<PollReply> {
+    const page = this.#options.queue.page(call.limit, nowMs)
     return page instanceof Promise
       ? this.#inTime(page, endOf(call.startMs, call.timeoutMs)).then(
           (entries) =>
@@ -288,7 +293,7 @@ export class Poller {
             (this.#options.queue.isVoid ? this.#pollAnew(presence, call) : undefined) ??
             this.#giveOrWait(entries, presence, call),
         )
-      : this.#giveOrWait(page, presence, call)
+      : this.#giveOrWait(page, presence, call, nowMs)
   }
 
   #pollAnew(presence: ClientPresence, call: AdmittedCall): Promise<PollReply> | undefined {
@@ -301,9 +306,10 @@ export class Poller {
     page: PollReply,
     presence: ClientPresence,
     call: AdmittedCall,
+    nowMs = this.#options.clock.monotonicMs(),
   ): PollReply | Promise<PollReply> {
     if (page.length > 0 && this.#lease.isValid()) return this.#given(page)
-    const ownMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
+    const ownMs = call.startMs + call.timeoutMs - nowMs
     const timeLeftMs = page.length > 0 ? Math.max(ownMs, leaseHoldMs) : ownMs
     const leftMs = Math.min(timeLeftMs, this.#options.tokenEndsInMs())
     const isOver = leftMs <= 0 || this.#isDraining || call.endings !== this.#endings

@@ -152,8 +152,8 @@ export class BotRegistry implements BotService {
     token: Token,
     isTest: boolean,
   ): BotQueue | Promise<BotQueue> {
-    const nowMs = (loaded?.main.clock ?? this.#services.clock).nowMs()
-    if ((loaded ?? nobody).accepts(token.secret, nowMs)) return this.#open(loaded, token, isTest)
+    const isAccepted = loaded?.accepts(token.secret) ?? nobody.accepts(token.secret, 0)
+    if (isAccepted) return this.#open(loaded, token, isTest)
     assertIntact(token, true)
     const { botId, secret } = token
     return openWithSecret({
@@ -478,7 +478,7 @@ export class BotRegistry implements BotService {
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
     const { clock } = this.#services
     if (bot !== undefined) bot.lastUsedMs = clock.monotonicMs()
-    if (bot?.accepts(token.secret, bot.main.clock.nowMs()) !== true || bot.isRemoved) {
+    if (bot?.accepts(token.secret) !== true || bot.isRemoved) {
       assertIntact(token, this.#takesForeignTokens)
       throw new PostboteError('UNKNOWN_TOKEN')
     }

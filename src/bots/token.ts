@@ -158,6 +158,11 @@ export class TokenVerifier {
     this.#secrets = areAllAllowed ? secrets : secrets.filter(isOwn)
   }
 
+  /** Whether a secret is valid for a while only, so that the time matters. */
+  get hasEnd(): boolean {
+    return this.#secrets.some(({ endsAtMs }) => endsAtMs !== undefined)
+  }
+
   /** Whether a secret is valid at a wall time. */
   accepts(secret: string, nowMs: number): boolean {
     const { length } = secret

@@ -339,12 +339,17 @@ export class UpdateQueue implements DeliverySource {
    * Returns the oldest updates that fit one reply. Expired updates are removed instead.
    *
    * @param limit - the maximum number of updates
+   * @param readMs - monotonic time
    * @returns a promise only if updates must be read from disk or very many have expired
    */
-  page(limit: number): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
-    this.#lastReadMs = this.#options.clock.monotonicMs()
+  page(
+    limit: number,
+    readMs = this.#options.clock.monotonicMs(),
+  ): readonly WindowEntry[] | Promise<readonly WindowEntry[]> {
+    this.#lastReadMs = readMs
     this.#closeGap()
-    const nowS = this.#options.clock.nowMs() / 1000
+    // Most polls find nothing that could have expired.
+    const nowS = this.#backlog.loadedCount === 0 ? 0 : this.#options.clock.nowMs() / 1000
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
       if (page !== undefined) {

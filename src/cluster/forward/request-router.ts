@@ -222,11 +222,13 @@ export class RequestRouter {
     if (shard !== undefined) return shard
     const { url = '/' } = request
     const { routes } = this.#options
+    // First, because nearly all calls are a bot's.
+    const botId =
+      botIdOfTarget(url) ?? (this.isPortalCall(request) ? botIdOfPortalCall(url) : undefined)
+    if (botId !== undefined) return routes.shardOf(botId)
     const about = calledOperation(request)?.about
     if (about === 'keys') return keysShard
-    if (about === 'shard') return shardNamed(pathPart(url, shardPartNth), routes.shards)
-    const botId = this.isPortalCall(request) ? botIdOfPortalCall(url) : botIdOfTarget(url)
-    return botId === undefined ? undefined : routes.shardOf(botId)
+    return about === 'shard' ? shardNamed(pathPart(url, shardPartNth), routes.shards) : undefined
   }
 
   /** A call of the portal is one of the private API, also at the public listener: not each of them may be repeated. */

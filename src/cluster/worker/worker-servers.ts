@@ -338,6 +338,17 @@ export class WorkerServers {
     this.#app.onRefused?.()
   }
 
+  #start(kind: ListenerKind, request: IncomingMessage, response: ServerResponse): void {
+    request.url = plainTarget(request.url ?? '/')
+    takeOrigin(request, kind)
+    const hasPlace = this.#clients.requested(request)
+    if (this.#connections.isCut(request.socket) || !this.#mayAnswer(response)) return
+    this.#responses.track(response)
+    if (!hasPlace) this.#refuseConnection(response)
+    else if (kind === 'private') this.#startPrivate(request, response)
+    else this.#app.handlers[kind](request, response)
+  }
+
   #startPrivate(request: IncomingMessage, response: ServerResponse): void {
     if (mayComeInPieces(request)) {
       gatherPieces(request, (pieces) => this.#app.onPieces?.(request, pieces))
@@ -385,15 +396,12 @@ export class WorkerServers {
   }
 
   #createServer(kind: ListenerKind): Server {
+    const silentMs = this.#times.silentMs[kind]
     const handle: RequestListener = (request, response) => {
-      request.url = plainTarget(request.url ?? '/')
-      takeOrigin(request, kind)
-      const hasPlace = this.#clients.requested(request)
-      if (this.#connections.isCut(request.socket) || !this.#mayAnswer(response)) return
-      this.#responses.track(response)
-      if (!hasPlace) this.#refuseConnection(response)
-      else if (kind === 'private') this.#startPrivate(request, response)
-      else this.#app.handlers[kind](request, response)
+      this.#start(kind, request, response)
+      const { socket } = request
+      // Not as `server.timeout`: that is a timer for each request, and most polls have their response by now.
+      if (!response.writableEnded || socket.writableLength > 0) socket.setTimeout(silentMs)
     }
     const [responses, connections, clients] = [this.#responses, this.#connections, this.#clients]
     // One listener for all state of a connection, instead of one closure per connection.
@@ -423,9 +431,9 @@ export class WorkerServers {
     // Otherwise headers after the first 1,000 would be missing, and with them what they say about the body. Their total
     // size is bounded.
     server.maxHeadersCount = 0
-    // Node cuts the connection after this time.
-    server.timeout = this.#times.silentMs[kind]
     server.on('connection', (socket) => {
+      // Node cuts the connection after this time. Behind each response that is out, it sets the one for idle connections.
+      socket.setTimeout(silentMs)
       this.#connections.opened()
       clients.opened(socket)
       socket.on('close', closed)

@@ -480,3 +480,14 @@ test('what expires while somebody polls is told, and what expires while nobody d
   polls.poller.expired(1)
   assert.equal(polls.poller.expiring, undefined)
 })
+
+test('a poll with nothing to give reads the clock once', async (t) => {
+  const polls = await Polls.open()
+  const monotonic = t.mock.method(polls.life.clock, 'monotonicMs')
+  const wall = t.mock.method(polls.life.clock, 'nowMs')
+  polls.poller.poll(
+    { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined },
+    { onGone: undefined },
+  )
+  assert.deepEqual([monotonic.mock.callCount(), wall.mock.callCount()], [1, 0])
+})

@@ -49,3 +49,16 @@ test('the CPU time of many short pieces of work is rarely read', async () => {
   }
   assert.equal(readings(), 1)
 })
+
+test('while little is done the CPU time is read once in several pieces, but not long before a piece', async () => {
+  const { meter, work, readings } = setUp()
+  for (let nth = 0; nth < 80; nth++) {
+    meter.begin()
+    await work(1.1, 0.1)
+  }
+  assert.equal(readings(), 10)
+  await work(10, 8)
+  const sinceMs = meter.begin()
+  await work(30, 4)
+  assert.equal(Math.round(meter.costMs(sinceMs)), 4)
+})

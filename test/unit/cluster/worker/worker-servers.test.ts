@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
@@ -164,6 +164,24 @@ test('a client that does not read its response is disconnected, and one that wai
   await until(() => seen.get('/long')?.destroyed === true)
   assert.equal(seen.get('/waits')?.destroyed, false)
   assert.equal(waiting.destroyed, false)
+})
+
+test('a request that has its response in the same turn of the event loop takes one timer, and one that waits two', async (t) => {
+  const { open, seen, waiting } = await setUp(t, {})
+  const timers = t.mock.method(Socket.prototype, 'setTimeout')
+  const ask = async (path: string): Promise<readonly unknown[]> => {
+    timers.mock.resetCalls()
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    if (path === '/held') await until(() => waiting.has(path))
+    waiting.get(path)?.end('{}')
+    await once(client, 'data')
+    const calls = timers.mock.calls.filter((call) => call.this === seen.get(path))
+    return calls.map(({ arguments: [afterMs] }) => afterMs).filter((afterMs) => afterMs > 0)
+  }
+  const client = await open('bot', '')
+  await ask('/answered')
+  assert.deepEqual(await ask('/answered'), [81_000])
+  assert.deepEqual(await ask('/held'), [330_000, 81_000])
 })
 
 test('with TLS, small records of a body are counted as pieces, and a client that does not read is disconnected', async (t) => {
