@@ -154,6 +154,12 @@ export class ServerUnderTest {
     return [this, ...(this.#others ?? [])]
   }
 
+  /** This server, and the other nodes of its cluster. */
+  get nodes(): readonly ServerUnderTest[] {
+    const others = this.#others ?? []
+    return [this, ...others.filter((each) => each instanceof ServerUnderTest)]
+  }
+
   cpuUsByProcess(): CpuUsByProcess {
     if (this.#others !== undefined) return { node: cpuUsOf(this.#tree) }
     return this.#byProcess((pid) => cpuUsOf([pid]))

@@ -24,23 +24,38 @@ interface Stored {
   readonly start: StartServer
 }
 
-const inDatabase = [
+interface InDatabase {
+  readonly name: string
+  readonly hasStandby: boolean
+  readonly nodes: number
+}
+
+const inDatabase: readonly InDatabase[] = [
   { name: 'PostgreSQL pair', hasStandby: true, nodes: 1 },
   { name: '3 nodes, PostgreSQL pair', hasStandby: true, nodes: 3 },
   { name: 'PostgreSQL', hasStandby: false, nodes: 1 },
-] as const
+]
+
+/** Its producer has streams to each worker of each node, so nothing is forwarded. */
+const hintedNodes = { name: '3 nodes, hints', hasStandby: true, nodes: 3 }
+
+function storedIn(context: CaseContext, { name, hasStandby, nodes }: InDatabase): Stored {
+  return {
+    name,
+    async start(_context, options) {
+      const database = await PostgresPair.start(context, { hasStandby })
+      return startNodes(context, { ...options, database, shards, nodes })
+    },
+  }
+}
 
 async function allStores(
   context: CaseContext,
   open: (stored: Stored) => Promise<Contestant>,
 ): Promise<readonly Contestant[]> {
   const contestants: Contestant[] = []
-  for (const { name, hasStandby, nodes } of inDatabase) {
-    const start: StartServer = async (_context, options) => {
-      const database = await PostgresPair.start(context, { hasStandby })
-      return startNodes(context, { ...options, database, shards, nodes })
-    }
-    contestants.push(await open({ name, start }))
+  for (const each of inDatabase) {
+    contestants.push(await open(storedIn(context, each)))
     if (context.isAlone) return contestants
   }
   const start: StartServer = (_context, options) => startServer(context, { ...options, others: [] })
@@ -63,8 +78,14 @@ export const clusterCases: readonly BenchCase[] = [
       operation: 'update',
       targets: [rateTarget],
       charted: { kind: 'rateRatio', against: levelName },
-      open: (context) =>
-        allStores(context, (stored) => ingestContestant(context, { ...stored, shape })),
+      async open(context) {
+        const contestants = await allStores(context, (stored) =>
+          ingestContestant(context, { ...stored, shape }),
+        )
+        if (context.isAlone) return contestants
+        const hinted = { ...storedIn(context, hintedNodes), shape, isHinted: true }
+        return [...contestants, await ingestContestant(context, hinted)]
+      },
     }),
   ),
   {

@@ -12,10 +12,12 @@ import type { IngestSample } from '../ingest-sample.ts'
 import { watchLoops } from '../loop-watch.ts'
 import { updateBytes } from '../sample-updates.ts'
 import { startServer, type StartServer } from '../server-under-test.ts'
+import { streamGroups } from '../stream-groups.ts'
 
 /** Two for each of two workers: they are assigned in turn. */
 const streams = 4
 const bareName = 'bare leveldown'
+const unhintedName = 'without hints'
 /** A single bot gets more updates than a queue holds by default. */
 const wideQueues = ['--max-pending-updates', '1000000000', '--max-pending-bytes', String(2 ** 40)]
 
@@ -36,26 +38,51 @@ const shapes: readonly IngestShape[] = [
   { name: 'ingest-100k-bots', bots: 100_000 },
 ]
 
-export const ingestCases: readonly BenchCase[] = shapes.map((shape) => ({
-  name: shape.name,
-  title: `NDJSON ingest, 300 B updates, ${botsOf(shape)}, ${keysOf(shape)}`,
-  operation: 'update',
-  targets:
-    shape.bots === 1_000 && shape.hasIdempotencyKey !== true
-      ? [
-          { kind: 'rate', min: 100_000 },
-          { kind: 'rateRatio', against: bareName, min: 0.45 },
-        ]
-      : [],
-  charted: { kind: 'rateRatio', against: bareName },
-  isLong: shape.bots > 1_000,
-  pace: warmPace,
-  open: async (context) => {
-    const own = await ingestContestant(context, { name: 'postbote', shape })
-    if (context.isAlone) return [own]
-    return [own, openLeveldown(context, shape.bots), ...(await commonNginx(context))]
-  },
-}))
+export const ingestCases: readonly BenchCase[] = [...shapes.map(caseOf), hintedCase()]
+
+function caseOf(shape: IngestShape): BenchCase {
+  return {
+    name: shape.name,
+    title: titleOf(shape),
+    operation: 'update',
+    targets:
+      shape.bots === 1_000 && shape.hasIdempotencyKey !== true
+        ? [
+            { kind: 'rate', min: 100_000 },
+            { kind: 'rateRatio', against: bareName, min: 0.45 },
+          ]
+        : [],
+    charted: { kind: 'rateRatio', against: bareName },
+    isLong: shape.bots > 1_000,
+    pace: warmPace,
+    open: async (context) => {
+      const own = await ingestContestant(context, { name: 'postbote', shape })
+      if (context.isAlone) return [own]
+      return [own, openLeveldown(context, shape.bots), ...(await commonNginx(context))]
+    },
+  }
+}
+
+/** The same with hints, beside the same without, in the same rounds. */
+function hintedCase(): BenchCase {
+  const shape = { name: 'ingest-hints', bots: 1_000 }
+  const usual = caseOf(shape)
+  return {
+    ...usual,
+    title: `${titleOf(shape)}, each stream with the bots of one worker`,
+    charted: { kind: 'cpuRatio', against: unhintedName },
+    open: async (context) => {
+      const own = await ingestContestant(context, { name: 'postbote', shape, isHinted: true })
+      if (context.isAlone) return [own]
+      const unhinted = await ingestContestant(context, { name: unhintedName, shape })
+      return [own, unhinted, openLeveldown(context, shape.bots), ...(await commonNginx(context))]
+    },
+  }
+}
+
+function titleOf(shape: IngestShape): string {
+  return `NDJSON ingest, 300 B updates, ${botsOf(shape)}, ${keysOf(shape)}`
+}
 
 function botsOf({ bots }: IngestShape): string {
   return bots === 1 ? 'one bot' : `${bots.toLocaleString('en')} bots`
@@ -75,11 +102,13 @@ export async function ingestContestant(
     readonly workers?: number
     /** Default: `startServer`. */
     readonly start?: StartServer
+    /** Each worker gets the bots of its shards, on streams of its own. */
+    readonly isHinted?: boolean
     /** Whether the figures include how long its event loops were blocked. */
     readonly isWatched?: boolean
   },
 ): Promise<Contestant> {
-  const { name, shape, workers = context.workers, isWatched = false } = options
+  const { name, shape, workers = context.workers, isWatched = false, isHinted = false } = options
   const { start = startServer } = options
   const server = await start(context, {
     workers,
@@ -90,7 +119,8 @@ export async function ingestContestant(
   const take = isWatched ? await watchLoops(server.inspected) : undefined
   const load = new HelperProcess('ingest-load', context)
   const { privatePort: port, adminKey } = server
-  const question = { ...ingestLoad(shape), port, adminKey }
+  const groups = isHinted ? await streamGroups(server.nodes) : undefined
+  const question = { ...ingestLoad(shape), port, adminKey, groups }
   return {
     name,
     async run(durationMs) {

@@ -12,8 +12,9 @@ import type { ProducerQuestion } from '../producer-items.ts'
 import { updateBytes } from '../sample-updates.ts'
 import { firstBotId, ServerUnderTest } from '../server-under-test.ts'
 
-/** Two for each of two workers. */
-const streams = 4
+/** Two for each of two workers: a stream of the client has one for each worker. */
+const connections = 4
+const workers = 2
 const bots = 1_000
 const bareName = 'bare sockets'
 /** Nothing reads the queues. */
@@ -23,15 +24,15 @@ type Question = Omit<ProducerQuestion, 'durationMs'> | Omit<ClientProducerQuesti
 
 export const producerClientCase: BenchCase = {
   name: 'producer-client',
-  title: `postbote/client, ${updateBytes} B updates, ${bots.toLocaleString('en')} bots, ${streams} streams, idempotency keys; load is the server`,
+  title: `postbote/client, ${updateBytes} B updates, ${bots.toLocaleString('en')} bots, ${connections} connections, idempotency keys; load is the server`,
   operation: 'update',
   targets: [],
   charted: { kind: 'cpuRatio', against: bareName },
   async open(context) {
-    const server = await ServerUnderTest.start(context, { flags: wideQueues })
+    const server = await ServerUnderTest.start(context, { workers, flags: wideQueues })
     await server.registerBots(bots)
     const { privatePort: port, adminKey } = server
-    const question = { port, adminKey, streams, firstBotId, bots }
+    const question = { port, adminKey, streams: connections / workers, firstBotId, bots }
     const own = producer(context, server, {
       name: 'postbote/client, streams',
       helper: 'client-producer',
@@ -45,7 +46,11 @@ export const producerClientCase: BenchCase = {
         helper: 'client-producer',
         question: { ...question, way: 'pushAll' },
       }),
-      producer(context, server, { name: bareName, helper: 'raw-producer', question }),
+      producer(context, server, {
+        name: bareName,
+        helper: 'raw-producer',
+        question: { ...question, streams: connections },
+      }),
       ...(await commonNginx(context)),
     ]
   },

@@ -1,17 +1,22 @@
 /**
  * Load of ingest: a few NDJSON streams over raw sockets, with prepared chunks of pairs, and as many in flight as the
- * server accepts. A result is counted by its closing brace: the result of every accepted pair is `{"update_id":N}`.
+ * server accepts. With groups, the streams are divided among them, each with the bots of its group. A result is counted by its closing brace: the result of every accepted pair is `{"update_id":N}`.
  */
 import { connect, type Socket } from 'node:net'
 import { numberMark } from '../http-sample.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'
+import { firstBotId } from '../server-under-test.ts'
+import { hintedPath, isOfGroup, type StreamGroup } from '../stream-groups.ts'
 import { serveHelper } from './serve-helper.ts'
 
 export interface IngestQuestion {
   readonly port: number
   readonly adminKey: string
+  /** At least; each group has as many as the others. */
   readonly streams: number
+  /** Without them, no stream has a hint. */
+  readonly groups?: readonly StreamGroup[] | undefined
   readonly bots: number
   readonly hasOrderingKey: boolean
   readonly hasIdempotencyKey: boolean
@@ -26,6 +31,13 @@ interface Chunk {
   readonly keyPlaces: readonly number[]
 }
 
+/** Streams of the same bots. */
+interface Lane {
+  readonly port: number
+  readonly path: string
+  readonly chunks: readonly Chunk[]
+}
+
 /** More if there are more bots. */
 const preparedBytesMin = 6e6
 const chunkBytes = 6e4
@@ -36,6 +48,7 @@ const closingBrace = 0x7d
 
 class Stream {
   readonly #question: IngestQuestion
+  readonly #path: string
   readonly #chunks: readonly Chunk[]
   readonly #socket: Socket
   readonly #inFlightMax: number
@@ -48,15 +61,16 @@ class Stream {
 
   constructor(
     question: IngestQuestion,
-    chunks: readonly Chunk[],
+    { port, path, chunks }: Lane,
     place: { readonly endMs: number; readonly first: number },
   ) {
     this.#question = question
+    this.#path = path
     this.#chunks = chunks
     this.#endMs = place.endMs
     this.#next = place.first
     this.#inFlightMax = Math.min(pairsInFlightMax, bytesInFlightMax / question.updateBytes)
-    this.#socket = connect({ host: '127.0.0.1', port: question.port, noDelay: true })
+    this.#socket = connect({ host: '127.0.0.1', port, noDelay: true })
   }
 
   run(): Promise<void> {
@@ -79,7 +93,7 @@ class Stream {
         else reject(new Error(`${this.answered} answers to ${this.#sentPairs} pairs`))
       })
       socket.write(
-        `POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${this.#question.adminKey}\r\n` +
+        `POST ${this.#path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${this.#question.adminKey}\r\n` +
           'Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n',
       )
       this.#send()
@@ -122,17 +136,27 @@ function withKeys({ bytes, keyPlaces }: Chunk): Buffer {
   return copy
 }
 
-function prepare(question: IngestQuestion): Chunk[] {
+function lanesOf(question: IngestQuestion): Lane[] {
+  const { port, groups, bots } = question
+  const all = Array.from({ length: bots }, (_, index) => firstBotId + index)
+  if (groups === undefined) return [{ port, path: '/v1/updates', chunks: prepare(question, all) }]
+  return groups.map((group) => {
+    const own = all.filter((botId) => isOfGroup(group, botId))
+    return { port: group.port, path: hintedPath(group), chunks: prepare(question, own) }
+  })
+}
+
+function prepare(question: IngestQuestion, bots: readonly number[]): Chunk[] {
   const random = seededRandom(1)
   const chunks: Chunk[] = []
   const { updateBytes } = question
-  const preparedPairs = Math.max(preparedBytesMin / updateBytes, question.bots)
+  const preparedPairs = Math.max(preparedBytesMin / updateBytes, bots.length)
   const pairsPerChunk = Math.max(1, Math.floor(chunkBytes / updateBytes))
   const idempotency = question.hasIdempotencyKey ? `,"idempotency_key":"${numberMark}"` : ''
   for (let first = 0; first < preparedPairs; first += pairsPerChunk) {
     let text = ''
     for (let index = first; index < first + pairsPerChunk; index++) {
-      const botId = 1_000_000 + (index % question.bots)
+      const botId = bots[index % bots.length]
       const chatId = index % 5_000
       const key = question.hasOrderingKey ? `,"ordering_key":"${chatId}"` : ''
       text += `{"bot_id":${botId}${key}${idempotency}}\n${sampleUpdate(random, chatId, updateBytes)}\n`
@@ -153,15 +177,19 @@ function placesOf(bytes: Buffer): number[] {
   return places
 }
 
-let chunks: Chunk[] | undefined
+let lanes: readonly Lane[] | undefined
 
 serveHelper(async (question: IngestQuestion): Promise<IngestSample> => {
-  const prepared = (chunks ??= prepare(question))
+  const prepared = (lanes ??= lanesOf(question))
   const startMs = performance.now()
-  const streams = Array.from({ length: question.streams }, (_, index) => {
-    const first = Math.floor((index * prepared.length) / question.streams)
-    return new Stream(question, prepared, { endMs: startMs + question.durationMs, first })
-  })
+  const endMs = startMs + question.durationMs
+  const length = Math.ceil(question.streams / prepared.length)
+  const streams = prepared.flatMap((lane) =>
+    Array.from({ length }, (_, index) => {
+      const first = Math.floor((index * lane.chunks.length) / length)
+      return new Stream(question, lane, { endMs, first })
+    }),
+  )
   await Promise.all(streams.map((stream) => stream.run()))
   return {
     operations: streams.reduce((sum, stream) => sum + stream.answered, 0),

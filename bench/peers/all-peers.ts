@@ -6,13 +6,14 @@ import { natsJetStream } from './nats-jetstream.ts'
 import type { Peer } from './peer.ts'
 import { isPeerModuleInstalled } from './peer-module.ts'
 import { isProgramInstalled } from './peer-process.ts'
-import { postbote } from './postbote.ts'
+import { postbote, postboteWithoutHints } from './postbote.ts'
 import { postgresTable } from './postgres-table.ts'
 import { rabbitmq, rabbitmqServer } from './rabbitmq.ts'
 import { redisStreams } from './redis-streams.ts'
 
 const peers = {
   postbote,
+  'postbote, without hints': postboteWithoutHints,
   'Redis Streams': redisStreams,
   'PostgreSQL table': postgresTable,
   'NATS JetStream': natsJetStream,

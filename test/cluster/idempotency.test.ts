@@ -2,16 +2,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
+import {
+  freshHints,
+  type Hints,
+  noHints,
+  PushStreams,
+  staleHints,
+} from '../support/producers/push-streams.ts'
 import { type PairResult, pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import { until } from '../support/kit/until.ts'
 
-/** Registers two bots of each worker. */
-async function registerFour(server: Server): Promise<RegisteredBot[]> {
+/** Registers two bots of each worker, others for each set. */
+async function registerFour(server: Server, set = 0): Promise<RegisteredBot[]> {
   const bots: RegisteredBot[] = []
   for (const worker of [0, 1]) {
-    for (const at of [0, 1]) bots.push(await server.register(botOf(worker, at)))
+    for (const at of [0, 1]) bots.push(await server.register(botOf(worker, 2 * set + at)))
   }
   return bots
 }
@@ -48,31 +55,21 @@ async function readAll(server: Server, { token }: RegisteredBot): Promise<Stored
   }
 }
 
-/** Each second stream asks for the worker of some shard, which has half of the pairs at most. There is no shard 9. */
-function someShard(nth: number): number | undefined {
-  return nth % 2 === 1 ? nth % 10 : undefined
-}
-
-/** Sends pairs in streams, one after the other, until each has its result; pairs without one are sent again. */
+/** Sends pairs in streams, opened again and again, until each has its result; pairs without one are sent again. */
 class Producer {
   readonly #server: () => Server
   readonly #pairs: readonly KeyedPair[]
-  /** Returns the shard that the nth stream asks for. */
-  readonly #shardOf: (nth: number) => number | undefined
+  readonly #hints: Hints
   readonly results = new Map<number, PairResult & { readonly duplicate?: boolean }>()
   /** Bots with a refused pair, and why it was refused; later pairs may have been accepted. */
   readonly refusedBots = new Map<number, string>()
   streams = 0
   readonly done: Promise<void>
 
-  constructor(
-    server: () => Server,
-    pairs: readonly KeyedPair[],
-    shardOf: (nth: number) => number | undefined = () => undefined,
-  ) {
+  constructor(server: () => Server, pairs: readonly KeyedPair[], hints = noHints) {
     this.#server = server
     this.#pairs = pairs
-    this.#shardOf = shardOf
+    this.#hints = hints
     this.done = this.#run()
   }
 
@@ -81,19 +78,15 @@ class Producer {
       const left = this.#pairs.filter(({ seq }) => !this.results.has(seq))
       if (left.length === 0) return
       this.streams += 1
-      const stream = new RawPushStream(this.#server(), { shard: this.#shardOf(this.streams) })
-      const answers = left.map((pair) => this.#take(stream.expect(), pair))
+      const server = this.#server()
+      const streams = new PushStreams(server, await this.#hints(server))
+      const answers = left.map((pair) => this.#take(streams.of(pair.bot.botId).expect(), pair))
       // In pieces, so that a kill meets a stream that is still being sent.
       for (let at = 0; at < left.length; at += 100) {
-        stream.write(
-          left
-            .slice(at, at + 100)
-            .map(({ text }) => text)
-            .join(''),
-        )
-        await Promise.race([answers[at], stream.ended])
+        for (const { bot, text } of left.slice(at, at + 100)) streams.of(bot.botId).write(text)
+        await Promise.race([answers[at], streams.ended])
       }
-      await stream.end()
+      await streams.end()
       await Promise.all(answers)
       // The processes may just have ended.
       if (this.results.size < this.#pairs.length) await until(() => this.#isReady(), 20_000)
@@ -116,18 +109,29 @@ class Producer {
   }
 }
 
-async function assertStoredOnce(
-  server: Server,
-  {
-    bots,
-    pairs,
-    producer,
-  }: {
-    readonly bots: readonly RegisteredBot[]
-    readonly pairs: readonly KeyedPair[]
-    readonly producer: Producer
-  },
-): Promise<void> {
+/** A producer, its own bots and what it pushes to them. */
+interface Pushing {
+  readonly bots: readonly RegisteredBot[]
+  readonly pairs: readonly KeyedPair[]
+  readonly producer: Producer
+}
+
+/** Starts a producer without hints, one with those of each moment, and one with old and wrong ones. */
+function startThree(server: () => Server, count: number): Promise<readonly Pushing[]> {
+  const starting = [noHints, freshHints, staleHints()].map(async (hints, set) => {
+    const bots = await registerFour(server(), set)
+    const pairs = pairsFor(bots, count)
+    return { bots, pairs, producer: new Producer(server, pairs, hints) }
+  })
+  return Promise.all(starting)
+}
+
+/** Resolves when the first of them has so many results, so that none is done. */
+function someHasResults(all: readonly Pushing[], count: number): Promise<void> {
+  return until(() => all.some(({ producer }) => producer.results.size >= count), 20_000)
+}
+
+async function assertStoredOnce(server: Server, { bots, pairs, producer }: Pushing): Promise<void> {
   for (const bot of bots) {
     const stored = await readAll(server, bot)
     const own = pairs.filter((pair) => pair.bot === bot)
@@ -185,12 +189,10 @@ test('one key stores one update, through either worker and across kill -9 of all
 
 test('a producer that repeats pushes without a response stores each key once, however often workers are killed', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const bots = await registerFour(server)
-  const pairs = pairsFor(bots, 2_400)
-  const producer = new Producer(() => server, pairs, someShard)
+  const all = await startThree(() => server, 2_400)
   let kills = 0
   for (const at of [300, 900, 1_800]) {
-    await until(() => producer.results.size >= at, 20_000)
+    await someHasResults(all, at)
     const pids = server.workerPids()
     const pid = pids[kills % pids.length]
     if (pid !== undefined) process.kill(pid, 'SIGKILL')
@@ -200,40 +202,45 @@ test('a producer that repeats pushes without a response stores each key once, ho
       20_000,
     )
   }
-  await producer.done
-  assert(producer.streams > 1)
-  t.diagnostic(`${producer.streams} streams, refused: ${[...producer.refusedBots.values()].join()}`)
-  await assertStoredOnce(server, { bots, pairs, producer })
+  for (const each of all) {
+    const { producer } = each
+    await producer.done
+    assert(producer.streams > 1)
+    t.diagnostic(
+      `${producer.streams} streams, refused: ${[...producer.refusedBots.values()].join()}`,
+    )
+    await assertStoredOnce(server, each)
+  }
 })
 
 test('a producer does so across kill -9 of all processes and with another number of workers', async (t) => {
   let server = await startServer(t, { workers: 2 })
-  const bots = await registerFour(server)
-  const pairs = pairsFor(bots, 1_600)
-  const producer = new Producer(() => server, pairs, someShard)
+  const all = await startThree(() => server, 1_600)
   for (const [at, workers] of [
     [500, 1],
     [1_000, 3],
   ] as const) {
-    await until(() => producer.results.size >= at, 20_000)
+    await someHasResults(all, at)
     await server.kill()
     server = await server.restart({ workers })
   }
-  await producer.done
-  assert(producer.streams >= 3)
+  await Promise.all(all.map(({ producer }) => producer.done))
+  for (const { producer } of all) assert(producer.streams >= 3)
   // The stored keys are read in the background from the first push on: the first repetition comes before that, the others
   // come during and after it.
   await server.kill()
   server = await server.restart({ workers: 2 })
   for (let nth = 0; nth < 3; nth++) {
-    const repeated = new Producer(() => server, pairs)
-    await repeated.done
-    for (const { seq } of pairs) {
-      const { update_id: updateId, duplicate } = repeated.results.get(seq) ?? {}
-      assert.deepEqual([updateId, duplicate], [producer.results.get(seq)?.update_id, true])
+    for (const { pairs, producer } of all) {
+      const repeated = new Producer(() => server, pairs)
+      await repeated.done
+      for (const { seq } of pairs) {
+        const { update_id: updateId, duplicate } = repeated.results.get(seq) ?? {}
+        assert.deepEqual([updateId, duplicate], [producer.results.get(seq)?.update_id, true])
+      }
     }
   }
-  await assertStoredOnce(server, { bots, pairs, producer })
+  for (const each of all) await assertStoredOnce(server, each)
 })
 
 test('two streams that push the same keys at once get the same ids, and each key is stored once', async (t) => {

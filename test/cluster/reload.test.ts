@@ -13,7 +13,7 @@ import {
   StreamPusher,
 } from '../support/producers/busy-clients.ts'
 import { run } from '../support/kit/child-process.ts'
-import { map } from '../support/server/bot-of.ts'
+import { freshHints, noHints, staleHints } from '../support/producers/push-streams.ts'
 import { PollingBot } from '../support/bots/polling-bot.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { Vandal } from '../support/kit/vandal.ts'
@@ -50,18 +50,18 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   const singles = [0, 1, 2, 12, 13].map((nth) => [bots[nth]!])
   const mixed = bots.slice(9, 12).concat(bots.slice(18))
   const streamed = [
-    bots.slice(3, 6).concat(bots.slice(14, 16)),
-    bots.slice(6, 9).concat(bots.slice(16, 18)),
-  ] as const
+    bots.slice(3, 5).concat(bots.slice(14, 15)),
+    bots.slice(5, 7).concat(bots.slice(15, 16)),
+    bots.slice(7, 9).concat(bots.slice(16, 18)),
+  ]
+  const hints = [noHints, freshHints, staleHints()]
   const clients: BusyClient[] = [
     ...singles.map((bot, nth) => {
       return new SinglePusher(server, bot, pushed, { keepAlive: nth % 2 === 0, pauseMs: 20 })
     }),
     // As fast as possible: at every moment while a worker leaves, one push is forwarded to it or by it.
     new SinglePusher(server, mixed, pushed, { keepAlive: true, pauseMs: 0 }),
-    // One is for the worker of its first bot, and has bots of both.
-    new StreamPusher(server, streamed[0], pushed, { shard: map.shardOf(streamed[0][0]!.botId) }),
-    new StreamPusher(server, streamed[1], pushed),
+    ...streamed.map((some, nth) => new StreamPusher(server, some, pushed, hints[nth])),
     ...[true, true, false].map((keepAlive) => new MixedCaller(server, bots, keepAlive)),
     new MetricsWatcher(server),
     // Its own bot pays for what it does.

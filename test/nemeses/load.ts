@@ -5,11 +5,18 @@
  *   keyed    pushes with a key, sent until they are accepted, and some of them again
  *   streams  NDJSON pairs for all bots, without waiting for results: with keys and without, large ones among small ones. Each
  *            is sent once, but a pair that a stream has left over, which the server certainly did not store, begins the next
- *            one
+ *            one. Some have a stream to each worker, by hints that are new, or old and mostly wrong
  *
  * Requests have a time limit of their own. Clients do not obey Retry-After: they measure when the server is back.
  */
-import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import {
+  freshHints,
+  type Hints,
+  noHints,
+  PushStreams,
+  staleHints,
+} from '../support/producers/push-streams.ts'
+import type { PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { wait } from '../support/server/database.ts'
 import type { Answer, RegisteredBot } from '../support/server/server.ts'
 import type { Luck } from '../support/simulation/luck.ts'
@@ -25,7 +32,8 @@ const pollTimeoutS = 2
 const pauseMs = 120
 /** After a failure. */
 const shortPauseMs = 20
-const streamLanes = 2
+/** Of each lane of streams. */
+const streamHints: readonly Hints[] = [noHints, freshHints, staleHints()]
 const streamPairs = 200
 /** Longer than an open stream waits for the owner of a shard. */
 const pairMsMax = 25_000
@@ -94,8 +102,8 @@ export class Load {
       this.#pushing.push(this.#single(ledger))
       if (!isCalm) this.#pushing.push(this.#keyed(ledger))
     }
-    const lanes = isCalm ? 0 : streamLanes
-    for (let lane = 0; lane < lanes; lane++) this.#pushing.push(this.#streams())
+    const lanes = isCalm ? [] : streamHints
+    for (const hints of lanes) this.#pushing.push(this.#streams(hints))
     for (const [nth, bot] of polling.entries()) {
       const ledger = ledgers[nth]
       if (ledger !== undefined) this.#polling.push(this.#poll(bot, ledger))
@@ -189,28 +197,25 @@ export class Load {
     )
   }
 
-  async #streams(): Promise<void> {
+  async #streams(hints: Hints): Promise<void> {
     const { balancer } = this.#options
     const left: LeftPair[] = []
     while (this.#isPushing || (left.length > 0 && performance.now() < this.#giveUpMs)) {
       const seat = balancer.pick()
       if (seat === undefined) await wait(shortPauseMs)
-      else await this.#stream(seat, left)
+      else await this.#stream(seat, left, hints)
     }
   }
 
-  /** Sends pairs on one stream, those that are left over first, and leaves those that it does not take. */
-  async #stream(seat: Seat, left: LeftPair[]): Promise<void> {
+  /** Sends pairs on one stream, or on one to each worker, those that are left over first, and leaves those that they do not take. */
+  async #stream(seat: Seat, left: LeftPair[], hints: Hints): Promise<void> {
     const { luck } = this.#options
     const startMs = performance.now()
-    const stream = new RawPushStream(seat.server)
+    const streams = new PushStreams(seat.server, await hints(seat.server))
     // Otherwise a stream that cannot be opened would be an error without a listener.
-    const opened = stream.response.then(
-      ({ statusCode }) => (statusCode === 200 ? undefined : `${statusCode}`),
-      failureOf,
-    )
+    const opened = Promise.all(streams.all.map(openingFailure))
     const cut = seat.cut
-    const destroy = (): void => stream.destroy()
+    const destroy = (): void => streams.destroy()
     cut.addEventListener('abort', destroy)
     const lastIds = new Map<number, number>()
     const state = { isOpen: true }
@@ -223,12 +228,14 @@ export class Load {
       }, pairMsMax)
       const key = luck.chance(0.5) ? { idempotency_key: `${number}` } : {}
       const head = { bot_id: ledger.botId, ordering_key: orderingKey, ...key }
+      const stream = streams.of(ledger.botId)
       const result = await stream.push(head, textOf(number, luck.chance(largeShare)))
       clearTimeout(timer)
       state.isOpen &&= result !== undefined
       // A response that ends in order has the results of all pairs that the server has read.
       const isLeft =
-        result === undefined && ((await stream.ended) || (await opened) === notConnected)
+        result === undefined &&
+        ((await stream.ended) || (await openingFailure(stream)) === notConnected)
       const failure = isLeft ? undefined : failedPair(result)
       this.#options.onAttempt?.({ what: 'pair', startMs: pairStartMs, failure, isLeft })
       if (isLeft) {
@@ -247,11 +254,12 @@ export class Load {
       await wait(pauseMs / 4)
     }
     const timer = setTimeout(destroy, pairMsMax)
-    const isComplete = await stream.end()
+    const isComplete = await streams.end()
     clearTimeout(timer)
     cut.removeEventListener('abort', destroy)
     await Promise.all(pairs)
-    const failure = (await opened) ?? (isComplete ? undefined : 'the response broke off')
+    const failure =
+      (await opened).find(Boolean) ?? (isComplete ? undefined : 'the response broke off')
     this.#options.onAttempt?.({ what: 'stream', startMs, failure })
     if (failure !== undefined) await wait(shortPauseMs)
   }
@@ -358,6 +366,14 @@ export class Load {
 const late = 'no response in time'
 /** Nobody listens, so nothing was sent. */
 const notConnected = 'ECONNREFUSED'
+
+/** Returns why a stream could not be opened. */
+function openingFailure({ response }: RawPushStream): Promise<string | undefined> {
+  return response.then(
+    ({ statusCode }) => (statusCode === 200 ? undefined : `${statusCode}`),
+    failureOf,
+  )
+}
 
 /** Returns why a request got no response. */
 function failureOf(error: unknown): string {

@@ -2,7 +2,9 @@
  * Producers that do not wait for results, one of each kind at each node:
  *
  *   stream   an NDJSON stream of pairs for all bots, with keys and without, large ones among small ones
- *   hinted   the same, which asks for the worker of the first shard that the node has when the stream begins
+ *   hinted   the same over a stream to each worker of the node. They read anew who has which shard with each opening, and open
+ *            them often
+ *   stale    the same, but most hints are wrong, and they stay as they were at first, whatever moves
  *   calls    single pushes that are pipelined on one connection
  *
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
@@ -10,14 +12,25 @@
 import { ownerWaitMs } from '../../src/private-api/limits.ts'
 import { wait } from '../support/server/database.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
-import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import {
+  freshHints,
+  type Hints,
+  noHints,
+  PushStreams,
+  staleHints,
+} from '../support/producers/push-streams.ts'
+import type { PairResult } from '../support/producers/raw-push-stream.ts'
 import type { Server } from '../support/server/server.ts'
 
 /** Pushes that are sent in one go, and the pause between two such bursts. */
 const burst = 8
+/** Less, because each node has several producers of pairs. */
+const pairBurst = 3
 const burstPauseMs = 40
-/** Pairs of one stream without a result. */
+/** Pairs of one producer without a result. */
 const openPairsMax = 4_000
+/** After so many bursts, a producer with hints opens its streams anew. */
+const hintedBursts = 20
 /** Every so many pushes one is large: it goes to the thread that checks (`checkOver`). */
 const largeEvery = 12
 export const largeBytes = 12_000
@@ -50,6 +63,15 @@ export interface OrderedPushesOptions {
 
 type Outcome = PairResult | undefined
 
+/** One producer of pairs, at one node. */
+interface PairProducer {
+  readonly hints: Hints
+  /** It opens its streams anew after so many. */
+  readonly bursts: number
+  /** By bot: its last id. All results of earlier streams have arrived when the next ones are opened. */
+  readonly last: Map<number, number>
+}
+
 export class OrderedPushes {
   /** The pushes that have a result since the last `begin`. */
   pairs = new PushTally()
@@ -74,18 +96,20 @@ export class OrderedPushes {
 
   /** Starts producers at a node; they go on after its restart. */
   start(name: string): void {
-    this.#running.push(this.#whileRunning(name, (server) => this.#stream(name, server)))
-    this.#running.push(
-      this.#whileRunning(name, async (server) =>
-        this.#stream(name, server, { shard: await firstShardOf(server) }),
-      ),
-    )
+    this.#pairs(name, noHints)
+    this.#pairs(name, freshHints, hintedBursts)
+    this.#pairs(name, staleHints())
     this.#running.push(this.#whileRunning(name, (server) => this.#connection(name, server)))
   }
 
   async end(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#running)
+  }
+
+  #pairs(name: string, hints: Hints, bursts = Number.POSITIVE_INFINITY): void {
+    const producer: PairProducer = { hints, bursts, last: new Map() }
+    this.#running.push(this.#whileRunning(name, (server) => this.#stream(name, server, producer)))
   }
 
   async #whileRunning(name: string, use: (server: Server) => Promise<void>): Promise<void> {
@@ -101,30 +125,27 @@ export class OrderedPushes {
     return !this.#isOver && this.#options.nodeOf(name) === server
   }
 
-  async #stream(
-    name: string,
-    server: Server,
-    hint: { readonly shard?: number | undefined } = {},
-  ): Promise<void> {
-    const stream = new RawPushStream(server, hint)
-    const last = new Map<number, number>()
+  async #stream(name: string, server: Server, producer: PairProducer): Promise<void> {
+    const { last } = producer
+    const streams = new PushStreams(server, await producer.hints(server))
     const state = { open: 0, hasEnded: false }
     const push = async (): Promise<void> => {
       const nth = this.#sent++
       const botId = this.#botOf(nth)
       const key = nth % 2 === 0 ? { idempotency_key: `pair-${nth}` } : {}
       state.open++
-      const result = await stream.push({ bot_id: botId, ...key }, textOf(nth))
+      const result = await streams.of(botId).push({ bot_id: botId, ...key }, textOf(nth))
       state.open--
       this.#note(this.pairs, { last, botId, result })
       state.hasEnded ||= result === undefined
     }
-    while (this.#isCurrent(name, server) && !state.hasEnded) {
-      const room = Math.min(burst, openPairsMax - state.open)
+    for (let left = producer.bursts; left > 0 && !state.hasEnded; left--) {
+      if (!this.#isCurrent(name, server)) break
+      const room = Math.min(pairBurst, openPairsMax - state.open)
       for (let nth = 0; nth < room; nth++) void push()
       await wait(burstPauseMs)
     }
-    await stream.end()
+    await streams.end()
   }
 
   async #connection(name: string, server: Server): Promise<void> {
@@ -170,12 +191,6 @@ export class OrderedPushes {
     const { bots } = this.#options
     return bots[nth % bots.length] ?? 0
   }
-}
-
-/** A node that just ends has none. */
-async function firstShardOf(server: Server): Promise<number | undefined> {
-  const answer = await server.admin('GET', '/v1/shards').catch(() => undefined)
-  return answer?.body.groups?.[0]?.[0]
 }
 
 function textOf(nth: number): string {

@@ -4,8 +4,16 @@
  *   plain     single pushes without a key, each sent once: without a response its outcome stays unknown
  *   keyed     single pushes with a key, sent until they are acknowledged, and sometimes once more
  *   stream    NDJSON streams of pairs with keys; pairs without a result of a broken stream go first in the next one
+ *   hinted    the same on a stream to each worker, and stale, where most of the hints are wrong
  */
-import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import {
+  freshHints,
+  type Hints,
+  noHints,
+  PushStreams,
+  staleHints,
+} from '../support/producers/push-streams.ts'
+import type { PairResult } from '../support/producers/raw-push-stream.ts'
 import type { Luck } from '../support/simulation/luck.ts'
 import { nowMs, type Pushing } from './ledger.ts'
 import { namedUpdate, updateName } from './named-update.ts'
@@ -15,7 +23,7 @@ import { HttpCaller, pause, SoakProcess } from './soak-process.ts'
 const definiteCodes = new Set(['STORE_UNAVAILABLE', 'SHARD_BROKEN', 'QUEUE_FULL', 'DISK_LOW'])
 const orderingKeys = ['a', 'b', 'c', 'd']
 const outstandingPairsMax = 10
-const laneCount = 5
+const laneCount = 7
 
 const soak = new SoakProcess()
 const { task, ledger } = soak
@@ -126,11 +134,11 @@ async function pushKeyed(lane: Lane): Promise<void> {
   }
 }
 
-async function pushStreams(lane: Lane): Promise<void> {
+async function pushStreams(lane: Lane, hints: Hints): Promise<void> {
   let waiting: Pushing[] = []
   while (!soak.isStopping || waiting.length > 0) {
-    const stream = new RawPushStream(task)
-    stream.response.catch(() => undefined)
+    const streams = new PushStreams(task, await hints(task))
+    for (const { response } of streams.all) response.catch(() => undefined)
     const again: Pushing[] = []
     const open = new Set<Promise<unknown>>()
     const send = (push: Pushing): void => {
@@ -141,7 +149,7 @@ async function pushStreams(lane: Lane): Promise<void> {
         idempotency_key: name,
         ...(ttlS === undefined ? {} : { ttl: ttlS }),
       }
-      const settled = settlePair(stream.push(head, namedUpdate(name, orderingKey)), push)
+      const settled = settlePair(streams.of(bot).push(head, namedUpdate(name, orderingKey)), push)
       const over: Promise<unknown> = settled.then((isAcked) => {
         if (!isAcked) again.push(push)
         return open.delete(over)
@@ -155,8 +163,8 @@ async function pushStreams(lane: Lane): Promise<void> {
       await pause(pauseMs)
       while (open.size >= outstandingPairsMax) await Promise.race(open)
     }
-    await Promise.race([stream.end(), pause(20_000)])
-    stream.destroy()
+    await Promise.race([streams.end(), pause(20_000)])
+    streams.destroy()
     await Promise.all(open)
     waiting = again
     if (waiting.length > 0) await pause(100)
@@ -177,5 +185,11 @@ await soak.run([
   ...['keyed1', 'keyed2'].map((name) =>
     pushKeyed(new Lane(name, { isKeyed: true, isOrdered: true })),
   ),
-  pushStreams(new Lane('stream', { isKeyed: true, isOrdered: false })),
+  ...(
+    [
+      ['stream', noHints],
+      ['hinted', freshHints],
+      ['stale', staleHints()],
+    ] as const
+  ).map(([name, hints]) => pushStreams(new Lane(name, { isKeyed: true, isOrdered: false }), hints)),
 ])

@@ -3,7 +3,7 @@
  * pushes numbered updates, so that a bot's messages show what arrived, in which order, and how often.
  */
 import { Agent, request } from 'node:http'
-import { RawPushStream } from './raw-push-stream.ts'
+import { type Hints, noHints, PushStreams } from './push-streams.ts'
 import type { RegisteredBot, Server } from '../server/server.ts'
 
 export interface BusyClient {
@@ -118,50 +118,57 @@ export class SinglePusher extends Repeating {
   }
 }
 
-/** Pushes to bots in turn on a stream. When the stream ends, it pushes what has no result on the next one. */
+/**
+ * Pushes to bots in turn on a stream, or on one to each worker. When a stream ends, it pushes what has no result on the next
+ * one.
+ */
 export class StreamPusher extends Repeating {
   readonly #server: ServerAddress
   readonly #bots: readonly RegisteredBot[]
   readonly #pushed: Pushed
-  readonly #options: { readonly shard?: number }
+  readonly #hints: Hints
 
   constructor(
     server: ServerAddress,
     bots: readonly RegisteredBot[],
     pushed: Pushed,
-    options: { readonly shard?: number } = {},
+    hints = noHints,
   ) {
     super()
     this.#server = server
     this.#bots = bots
     this.#pushed = pushed
-    this.#options = options
+    this.#hints = hints
   }
 
-  /** Runs one stream until the server ends it. */
+  /** Runs its streams until the server ends one. */
   protected override async once(): Promise<void> {
-    const stream = new RawPushStream(this.#server, this.#options)
-    const { statusCode } = await stream.response
-    if (statusCode !== 200) throw new Error(`status ${statusCode}`)
+    const streams = new PushStreams(this.#server, await this.#hints(this.#server))
+    for (const { response } of streams.all) {
+      const { statusCode } = await response
+      if (statusCode !== 200) throw new Error(`status ${statusCode}`)
+    }
     let isOpen = true
-    void stream.ended.then(() => (isOpen = false))
+    void streams.ended.then(() => (isOpen = false))
     while (isOpen && !this.isStopped) {
-      isOpen = await this.#pushToAll(stream)
+      isOpen = await this.#pushToAll(streams)
       await pause(20)
     }
-    if (!(await stream.end())) throw new Error('the answer of a stream broke off')
+    if (!(await streams.end())) throw new Error('the answer of a stream broke off')
   }
 
-  /** Returns false if the stream has ended. Results come in the order of the pairs, so no result follows a missing one. */
-  async #pushToAll(stream: RawPushStream): Promise<boolean> {
+  /** Returns false if a stream has ended. Results come in the order of its pairs, so no result of a bot follows a missing one. */
+  async #pushToAll(streams: PushStreams): Promise<boolean> {
     const results = await Promise.all(
       this.#bots.flatMap(({ botId }) =>
         [0, 1, 2].map(async (ahead) => ({
           botId,
-          result: await stream.push(
-            { bot_id: botId, ordering_key: String(botId) },
-            numbered(this.#pushed.next(botId) + ahead),
-          ),
+          result: await streams
+            .of(botId)
+            .push(
+              { bot_id: botId, ordering_key: String(botId) },
+              numbered(this.#pushed.next(botId) + ahead),
+            ),
         })),
       ),
     )
