@@ -189,9 +189,9 @@ test('one key stores one update, through either worker and across kill -9 of all
 
 test('a producer that repeats pushes without a response stores each key once, however often workers are killed', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const all = await startThree(() => server, 2_400)
+  const all = await startThree(() => server, 19_000)
   let kills = 0
-  for (const at of [300, 900, 1_800]) {
+  for (const at of [1_000, 6_000, 12_000]) {
     await someHasResults(all, at)
     const pids = server.workerPids()
     const pid = pids[kills % pids.length]
