@@ -84,7 +84,7 @@ class Producer {
       // In pieces, so that a kill meets a stream that is still being sent.
       for (let at = 0; at < left.length; at += 100) {
         for (const { bot, text } of left.slice(at, at + 100)) streams.of(bot.botId).write(text)
-        await Promise.race([answers[at], streams.ended])
+        await Promise.race([Promise.all(answers.slice(at, at + 100)), streams.ended])
       }
       await streams.end()
       await Promise.all(answers)
