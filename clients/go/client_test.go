@@ -409,16 +409,17 @@ func TestTLSChecksTheCertificate(t *testing.T) {
 
 func TestOptionsThatCannotBeUsedAreNamed(t *testing.T) {
 	for name, options := range map[string]Options{
-		"Key: ":          {},
-		"Key: expected":  {Key: "se cret"},
-		"URL: ":          {Key: "k", URL: "ftp://host"},
-		"URL: expected":  {Key: "k", URL: "http://user:password@host"},
-		"SocketPath":     {Key: "k", URL: "http://host", SocketPath: "/s"},
-		"NodeURLs: ":     {Key: "k", URL: "http://host", NodeURLs: []string{"http://node", "node"}},
-		"NodeURLs: exp":  {Key: "k", NodeURLs: []string{"http://node", "http://user:password@node"}},
-		"Timeout":        {Key: "k", Timeout: -1},
-		"Connections":    {Key: "k", Connections: -1},
-		"RetryDelayMax:": {Key: "k", RetryDelayMin: 2, RetryDelayMax: 1},
+		"Key: ":                         {},
+		"Key: expected":                 {Key: "se cret"},
+		"URL: ":                         {Key: "k", URL: "ftp://host"},
+		"URL: expected":                 {Key: "k", URL: "http://user:password@host"},
+		"SocketPath":                    {Key: "k", URL: "http://host", SocketPath: "/s"},
+		"NodeURLs: ":                    {Key: "k", URL: "http://host", NodeURLs: []string{"http://node", "node"}},
+		"NodeURLs: expected at most 64": {Key: "k", NodeURLs: make([]string, 65)},
+		"NodeURLs: exp":                 {Key: "k", NodeURLs: []string{"http://node", "http://user:password@node"}},
+		"Timeout":                       {Key: "k", Timeout: -1},
+		"Connections":                   {Key: "k", Connections: -1},
+		"RetryDelayMax:":                {Key: "k", RetryDelayMin: 2, RetryDelayMax: 1},
 	} {
 		_, err := New(options)
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "password@") ||

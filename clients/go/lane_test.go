@@ -508,8 +508,10 @@ func TestAServerThatChangesItsMapAndStoresNothingUsesUpTheRetries(t *testing.T) 
 	fake := newFakeStream(t, func(int, map[string]any) string { return "end" })
 	fake.shards = func(look int) string { return []string{told(8, threeGroups), told(2, [][]int{{0}, {1}})}[look%2] }
 	client := clientOf(t, fake.url, func(o *Options) { o.Retries = 5 })
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	for _, pending := range pushEach(t, streamOf(t, client, StreamOptions{}), 1, 3) {
-		if _, err := pending.Wait(context.Background()); CodeOf(err) != CodeConnectionLost {
+		if _, err := pending.Wait(ctx); CodeOf(err) != CodeConnectionLost {
 			t.Error(err)
 		}
 	}
@@ -615,7 +617,7 @@ func TestANodeThatDoesNotAnswerIsLeftOutUntilTheNextLook(t *testing.T) {
 	if mute.pairs == 0 || there.pairs+mute.pairs != 200 {
 		t.Errorf("%d pairs at the node that is back, %d at the other", mute.pairs, there.pairs)
 	}
-	if len(retries.codes) != 1 {
+	if retries.String() != "[TIMEOUT]" {
 		t.Errorf("retries %s", retries)
 	}
 }
@@ -638,5 +640,31 @@ func TestWithoutAURLTheFirstNodeHasTheSingleCalls(t *testing.T) {
 	client := clientOf(t, "", func(o *Options) { o.NodeURLs = []string{"http://127.0.0.2:9", "http://127.0.0.3:9"} })
 	if shown := client.connection.place.shown; shown != "http://127.0.0.2:9" {
 		t.Error(shown)
+	}
+}
+
+func TestAnotherMapDoesNotShortenATimeThatTheServerAskedFor(t *testing.T) {
+	fake := newFakeStream(t, storeAll)
+	fake.shards = always(told(2, [][]int{{0}, {1}}))
+	fake.refusal = "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+	refused := make(chan time.Time, 1)
+	client := clientOf(t, fake.url, func(o *Options) { o.OnRetry = func(Retry) { refused <- time.Now() } })
+	stream := streamOf(t, client, StreamOptions{})
+	all := pushEach(t, stream, 1, 1)
+	since := <-refused
+	client.shards.forget(client.shards.latest())
+	all = append(all, pushEach(t, stream, 1, 1)...)
+	// Its lane has no delay, and sees that there is another map.
+	other := int64(1000)
+	for slotOf(other)%2 == slotOf(1000)%2 {
+		other++
+	}
+	pending, err := stream.Push(context.Background(), Item{BotID: other, Update: message})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, append(all, pending))
+	if passed := time.Since(since); passed < time.Second {
+		t.Errorf("the pairs were sent after %v", passed)
 	}
 }

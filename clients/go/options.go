@@ -15,9 +15,9 @@ type Options struct {
 	URL string
 	// SocketPath is the Unix socket of the private listener, instead of URL.
 	SocketPath string
-	// NodeURLs are the addresses of the private listeners of a cluster's nodes, each written as URL is. A stream sends
-	// each update to the node that has its bot. Default: URL alone, which also has the single calls; without it, these
-	// go to the first node. The client never takes an address from a server.
+	// NodeURLs are the addresses of the private listeners of a cluster's nodes, at most 64, each written as URL is. A
+	// stream sends each update to the node that has its bot. Default: URL alone, which also has the single calls;
+	// without it, these go to the first node. The client never takes an address from a server.
 	NodeURLs []string
 	// Key is a key of the private API: the admin key, or one with the scopes of the calls. White space around it, such
 	// as the line break at the end of a file, is ignored.
@@ -72,8 +72,12 @@ type StreamOptions struct {
 	BytesMax int
 }
 
-// The other defaults are in tables.go.
-const defaultURL = "http://127.0.0.1:8082"
+const (
+	// The other defaults are in tables.go.
+	defaultURL = "http://127.0.0.1:8082"
+	// A cluster with more nodes is not known.
+	nodesMax = 64
+)
 
 // withDefaults returns the options with all defaults, or an error that names a field which cannot be used.
 func (o Options) withDefaults() (*Options, error) {
@@ -154,6 +158,9 @@ func (o *Options) place() (place, error) {
 
 // nodePlaces returns where the nodes of NodeURLs are.
 func (o *Options) nodePlaces() ([]place, error) {
+	if len(o.NodeURLs) > nodesMax {
+		return nil, fmt.Errorf("postbote: NodeURLs: expected at most %d URLs", nodesMax)
+	}
 	var places []place
 	for _, text := range o.NodeURLs {
 		at, err := placeOf("NodeURLs", text)

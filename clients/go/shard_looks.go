@@ -154,7 +154,9 @@ func (l *shardLooks) keep(found []shardsFound, of *shardLook) *Error {
 			nodes = append(nodes, each.nodeShards)
 		case !isAbsence(each.err):
 			l.isAbsent = false
-			problem = each.err
+			if problem == nil || problem.Code == CodeConnectionFailed {
+				problem = each.err
+			}
 		}
 	}
 	isSole := l.nodes[0] == l.server
@@ -166,10 +168,10 @@ func (l *shardLooks) keep(found []shardsFound, of *shardLook) *Error {
 	if !isSole || problem == nil {
 		l.replace(newShardMap(l.server, nodes))
 	}
-	if l.isReported {
+	if l.isReported || problem == nil || problem.Code == CodeConnectionFailed {
 		return nil
 	}
-	l.isReported = problem != nil
+	l.isReported = true
 	return problem
 }
 
@@ -215,7 +217,7 @@ func (l *shardLooks) ask(node *connection) shardsFound {
 // lookError returns what is wrong with a look, which leaves no outcome unknown. It is given nil for a text that is not the
 // response.
 func lookError(failed *Error) *Error {
-	code, status, got := CodeUnexpectedAnswer, 0, "something else"
+	code, status, got := CodeUnexpectedAnswer, 0, "no complete map of them"
 	switch {
 	case failed == nil:
 	case failed.Code == CodeConnectionFailed:
