@@ -101,6 +101,28 @@ test('forty thousand updates are stored once and in order while workers are kill
   }
 })
 
+test('the pairs of a stream for the bots of a worker are not seen by the other one', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const bots = await Promise.all([0, 1].map((worker) => server.register(botOf(worker))))
+  const { body } = await server.admin('GET', '/v1/nodes')
+  const stream = clientOf(t, server).openStream()
+  const push = (worker: number) => {
+    const { botId } = bots[worker] ?? assert.fail()
+    return stream.push(botId, { message: {} })
+  }
+  await Promise.all([push(0), push(1)])
+  for (const worker of [0, 1]) {
+    const other = body.nodes[0].workers[1 - worker].pid
+    process.kill(other, 'SIGSTOP')
+    try {
+      // Over one connection, the pairs of one of the two would wait.
+      for (let nth = 0; nth < 4; nth++) assert.equal((await push(worker)).isFiltered, false)
+    } finally {
+      process.kill(other, 'SIGCONT')
+    }
+  }
+})
+
 test('a client sends a server that stands still no more pairs than may be under way', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const { botId } = await server.register()
