@@ -43,12 +43,6 @@
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     },
     {
-      "target_name": "poll_once",
-      "sources": ["poll_once.c"],
-      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
-      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
-    },
-    {
       "target_name": "certificate_limits",
       "sources": ["certificate_limits.c"],
       "defines": ["NAPI_VERSION=8"],

@@ -1,14 +1,12 @@
 /** The entry file of a worker process of the cluster. */
 // First, because each moment counts.
 import '../src/cli/serve/refuse-inspector.ts'
-import { pollOnce } from '../native-bindings/poll-once.ts'
 import { systemClock } from '../src/clock.ts'
 import { prepareWorkerApp, type WorkerSettings } from '../src/app/worker-app.ts'
 import { withNewOptions } from '../src/config/config.ts'
 import { runWorker } from '../src/cluster/worker/worker.ts'
 import { LogOfServer } from '../src/cli/output/log.ts'
 
-pollOnce()
 const logOfServer = new LogOfServer()
 const { log } = logOfServer
 
