@@ -185,7 +185,7 @@ class Lane:
             self._results = 0
             request = StreamRequest(self._place, self._prepare, self._take, self._settle)
             self.request = request
-            request.task.add_done_callback(lambda task: self._on_end(task.result()))
+            request.task.add_done_callback(lambda _task: self._on_end(request.outcome))
 
     async def _prepare(self) -> None:
         await self._stream.shards.refresh(self._since_s)

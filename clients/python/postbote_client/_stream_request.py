@@ -33,8 +33,13 @@ class StreamRequest:
         self._is_connected = False
         self._is_ending = False
         self._woken = asyncio.Event()
-        #: Its result is None if the server ended the response normally, otherwise the reason.
         self.task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def outcome(self) -> Optional[PostboteClientError]:
+        """After its end: None if the server ended the response normally or nothing was sent, otherwise the reason."""
+        # A task that is cancelled before its first step never runs.
+        return self._reason if self.task.cancelled() else self.task.result()
 
     def wake(self) -> None:
         self._woken.set()

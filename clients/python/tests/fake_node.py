@@ -28,7 +28,7 @@ class Arrived(NamedTuple):
 
 
 class FakeNode:
-    """Stores each pair once for each key, in the order in which it comes."""
+    """Stores each pair once for each key, in the order in which it comes, and answers each single push."""
 
     def __init__(self, shards: Any = HALVES) -> None:
         #: What `GET /v1/shards` answers: an object as JSON, bytes as they are, a status, or None for nothing ever.
@@ -81,6 +81,9 @@ class FakeNode:
             self.keys.add(head.split("authorization: ")[1].split("\r\n")[0])
             if target == "/v1/shards":
                 await self._tell(writer)
+            elif target.startswith("/v1/bots/"):
+                await self.answers.wait()
+                writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n{"update_id":1}')
             else:
                 path, _, hint = target.partition("?shard=")
                 assert path == "/v1/updates", target
@@ -149,7 +152,7 @@ class FakeNode:
         update: Dict[str, Any],
     ) -> Optional[str]:
         key = head.get("idempotency_key", f"none {len(self.arrived)}")
-        pair = Arrived(hint, stream, head["bot_id"], update["message"]["n"], key in self._stored)
+        pair = Arrived(hint, stream, head["bot_id"], update["message"].get("n", 0), key in self._stored)
         code = self.code_for(pair)
         if code is not None:
             result = json.dumps({"error": {"code": code, "message": "no"}}).encode()

@@ -6,12 +6,14 @@ import random
 import sys
 import unittest
 from typing import Any, List
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
+from fake_node import HALVES, MOVED, FakeNode  # noqa: E402
 from fake_server import KEY, UPDATE, FakeServer  # noqa: E402
 
-from postbote_client import AsyncPostboteClient, PostboteClientError, PushItem  # noqa: E402
+from postbote_client import AsyncPostboteClient, PostboteClientError, PushItem, _shards  # noqa: E402
 
 _SEEDS = 10
 _LIMIT_S = 20
@@ -21,10 +23,15 @@ class Cancellations(unittest.IsolatedAsyncioTestCase):
     async def test_cancelled_tasks_leave_the_others_their_results_and_close_ends(self) -> None:
         for seed in range(_SEEDS):
             with self.subTest(seed=seed):
-                await asyncio.wait_for(self.life(random.Random(seed)), _LIMIT_S)
+                await asyncio.wait_for(self.life(random.Random(seed), FakeServer()), _LIMIT_S)
 
-    async def life(self, drawn: random.Random) -> None:
-        server = FakeServer()
+    async def test_they_do_so_while_the_groups_of_shards_change_all_the_time(self) -> None:
+        for seed in range(_SEEDS):
+            with self.subTest(seed=seed), mock.patch.object(_shards, "_AGE_S_MAX", 0.05):
+                node = FakeNode(lambda look: HALVES if look % 2 else MOVED)
+                await asyncio.wait_for(self.life(random.Random(seed), node), _LIMIT_S)
+
+    async def life(self, drawn: random.Random, server: Any) -> None:
         await server.start()
         client = AsyncPostboteClient(key=KEY, url=server.url, connections=2)
         stream = client.open_stream(pairs_max=drawn.choice([1, 3, 10]))
@@ -33,7 +40,7 @@ class Cancellations(unittest.IsolatedAsyncioTestCase):
         async def push_in_stream() -> None:
             for _ in range(10):
                 await stream.ready()
-                future = stream.push(100, UPDATE)
+                future = stream.push(drawn.randrange(100, 140), UPDATE)
                 if drawn.random() < 0.3:
                     future.cancel()
                     continue
@@ -44,7 +51,7 @@ class Cancellations(unittest.IsolatedAsyncioTestCase):
                 await note(client.push(100, UPDATE))
 
         async def push_all() -> None:
-            items = (PushItem(100, UPDATE) for _ in range(30))
+            items = (PushItem(100 + n, UPDATE) for n in range(30))
             try:
                 async for each in client.push_all(items, pairs_max=4):
                     codes.append("stored" if each.error is None else each.error.code)

@@ -506,6 +506,18 @@ class Changes(_NodesTest):
                 await asyncio.wait_for(pushed, _LIMIT_S)
         self.assertEqual([pair.hint for pair in node.arrived], [hint_of(bot), hint_of(bot, MOVED)])
 
+    async def test_a_request_that_has_not_begun_when_the_groups_change_holds_nothing(self) -> None:
+        node = await self.node(MOVED)
+        groups: Any = HALVES["groups"]
+        async with self.client(node.url) as client:
+            async with client.open_stream() as stream:
+                pushed = stream.push(100, update_of(0))
+                told = [NodeGroups(client._server, SHARDS, groups)]
+                # After the turn in which the lane begins its request, and before the first step of that.
+                asyncio.get_running_loop().call_soon(client._shards._use_answers, told)
+                await asyncio.wait_for(pushed, _LIMIT_S)
+        self.assertEqual(len(node.arrived), 1)
+
     async def test_the_groups_are_not_read_for_a_server_without_the_call_while_a_stream_lasts(
         self,
     ) -> None:
