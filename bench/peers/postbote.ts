@@ -18,9 +18,9 @@ import type {
   PushedEvent,
 } from './peer.ts'
 
-/** Two for each of two workers: with hints, a stream has one for each worker. */
-const connections = 4
-const workers = 2
+/** With hints, one stream has a connection to each worker, and more of them cost more; without, two for each worker. */
+const hintedStreams = 1
+const unhintedStreams = 4
 /** Nothing reads the queues while pushes are measured. */
 const wideQueues = ['--max-pending-updates', '1000000000', '--max-pending-bytes', String(2 ** 40)]
 /** Nobody waits for the record of a confirm, which is written within 20 ms and one write. */
@@ -32,7 +32,7 @@ export const postbote: Peer = {
   lanes: 64,
   batchMax: 500,
   start,
-  connect: async (address) => producerOf(address, { streams: connections / workers }),
+  connect: async (address) => producerOf(address, { streams: hintedStreams }),
   consume,
 }
 
@@ -40,7 +40,7 @@ export const postbote: Peer = {
 export const postboteWithoutHints: Peer = {
   ...postbote,
   connect: async (address) =>
-    producerOf(address, { streams: connections, nodeUrls: [await urlWithoutGroups()] }),
+    producerOf(address, { streams: unhintedStreams, nodeUrls: [await urlWithoutGroups()] }),
 }
 
 async function start(context: CaseContext, queues: number): Promise<PeerServer> {
