@@ -82,11 +82,10 @@ class Producer {
       const streams = new PushStreams(server, await this.#hints(server))
       const answers = left.map((pair) => this.#take(streams.of(pair.bot.botId).expect(), pair))
       // In pieces, so that a kill meets a stream that is still being sent.
-      let hasEnded = false
-      void streams.ended.then(() => (hasEnded = true))
-      for (let at = 0; at < left.length && !hasEnded; at += 100) {
+      const ended = streams.ended.then(() => true)
+      for (let at = 0; at < left.length; at += 100) {
         for (const { bot, text } of left.slice(at, at + 100)) streams.of(bot.botId).write(text)
-        await Promise.race([Promise.all(answers.slice(at, at + 100)), streams.ended])
+        if ((await Promise.race([Promise.all(answers.slice(at, at + 100)), ended])) === true) break
       }
       await streams.end()
       await Promise.all(answers)
