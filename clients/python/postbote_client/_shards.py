@@ -128,6 +128,8 @@ class ShardGroups:
         if asking is not None:
             asking.cancel()
             await asyncio.wait((asking,))
+            # A task that is cancelled before its first step never runs.
+            self._asking = None
 
     def _begin(self) -> asyncio.Task[Optional[PostboteClientError]]:
         loop = asyncio.get_running_loop()

@@ -22,7 +22,7 @@ from postbote_client import (  # noqa: E402
     PushItem,
     Retry,
 )
-from postbote_client import _shards, _stream  # noqa: E402
+from postbote_client import _http, _shards, _stream  # noqa: E402
 from postbote_client._http import Place, Server  # noqa: E402
 from postbote_client._shards import LaneMap, LanePlace, NodeGroups, lane_map  # noqa: E402
 
@@ -672,6 +672,23 @@ class SeveralNodes(_NodesTest):
             before = len(upper.arrived)
             self.assertEqual(await self.push(client, 400), [])
             self.assertGreater(len(upper.arrived), before)
+
+    async def test_a_node_that_takes_no_connection_is_waited_for_shortly(self) -> None:
+        lower, balancer = await self.node(self.LOWER), await self.node(404)
+        opened = Server._open
+
+        async def open_all_but_one(server: Server) -> Any:
+            if server.place.name == "gone":
+                await asyncio.sleep(600)
+            return await opened(server)
+
+        usual = mock.patch.multiple(_http, FIRST_CONNECT_S=600, FIRST_REPORT_S=600)
+        with usual, mock.patch.object(Server, "_open", open_all_but_one):
+            with mock.patch.object(_shards, "_WAIT_S", 0.2):
+                urls = [lower.url, "http://gone"]
+                async with self.client(balancer.url, node_urls=urls, timeout_s=600) as client:
+                    self.assertEqual(await self.push(client, 40), [])
+        self.check_order(40, lower, balancer)
 
     async def test_nodes_that_tell_another_number_of_shards_are_not_used(self) -> None:
         lower, other, balancer = (
