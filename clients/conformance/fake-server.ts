@@ -78,7 +78,11 @@ export class FakeServer {
   /** Resets all connections, and for a time every new one, as if the process were killed. */
   goDown(ms: number): void {
     this.#downUntilMs = performance.now() + ms
-    for (const socket of this.#sockets) socket.resetAndDestroy()
+    for (const socket of this.#sockets) {
+      // Node.js never closes a connection that is reset while it ends.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
   }
 
   #onConnection(socket: Socket): void {
