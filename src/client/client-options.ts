@@ -10,7 +10,7 @@ export interface ClientOptions extends Partial<ClientSettings> {
   readonly url?: string | URL
   /**
    * The private listeners of the nodes of a cluster, if each can be reached: streams then go to the node that has the shard of a
-   * bot. Single calls go to `url`, and so does what these do not have. Default: none, `url` is enough.
+   * bot. Single calls, and the pairs of shards that none of them has, go to `url`. Default: none, because `url` is enough.
    */
   readonly nodeUrls?: readonly (string | URL)[]
   /** The path of the private listener's Unix socket, as an alternative to `url`. */

@@ -71,7 +71,7 @@ export class PushLane {
   /** Number of requests in a row that ended without a result. */
   #failures: number
   #isScheduled = false
-  /** Whether the groups are read before a request is opened. */
+  /** Whether the next request waits for the groups. */
   #isOpening = false
   #isRetired = false
   /** Runs from a failed request to the next one. */

@@ -203,9 +203,10 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     }
   }
 
-  #laneOf(botId: number): PushLane {
+  /** @param failures - those that a new lane begins with */
+  #laneOf(botId: number, failures = 0): PushLane {
     const place = this.#map.placeOf(botId)
-    return this.#lanes.get(place) ?? this.#newLane(place, 0)
+    return this.#lanes.get(place) ?? this.#newLane(place, failures)
   }
 
   #newLane(place: LanePlace, failures: number): PushLane {
@@ -244,11 +245,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     // Other groups are no reason to try forever.
     const failures = Math.max(...lanes.map((lane) => lane.failures))
     const pairs = lanes.flatMap((lane) => lane.takeUnsent()).toSorted((a, b) => a.nth - b.nth)
-    for (const pair of pairs) {
-      const place = this.#map.placeOf(pair.botId)
-      const lane = this.#lanes.get(place) ?? this.#newLane(place, failures)
-      lane.add(pair)
-    }
+    for (const pair of pairs) this.#laneOf(pair.botId, failures).add(pair)
   }
 
   #settle(pair: Pair, line: string): void {

@@ -1,10 +1,9 @@
 /** Asks one server for its shards (`GET /v1/shards`), and checks what it answers. */
-import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { NodeGroups, StreamConnection } from './lane-map.ts'
 import { clientResponseBytesMax } from './limits.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
-import { isRecord, parsedOrUndefined, responseError } from './response-error.ts'
+import { isRecord, parsedOrUndefined, responseError, responseText } from './response-error.ts'
 import { toClientError } from './server-connection.ts'
 import { shardsMax } from '../limits.ts'
 
@@ -40,27 +39,18 @@ export async function readGroups(
       ...connection.requestOf({ method: 'GET', path: '/v1/shards' }),
       signal: AbortSignal.any([signal, limit.signal]),
     })
-    const text = await shortText(response.body)
+    const text = await responseText(response.body)
     if (response.statusCode !== 200) {
       return connection.withoutKey(responseError(response, text))
     }
-    return groupsIn(parsedOrUndefined(text), connection)
+    const answer = text.length > clientResponseBytesMax ? undefined : parsedOrUndefined(text)
+    return groupsIn(answer, connection)
   } catch (error) {
     return limit.signal.aborted ? new PostboteClientError('TIMEOUT') : toClientError(error)
   } finally {
     timer?.cancel()
     void client.destroy()
   }
-}
-
-/** Returns a body that is too long as nothing, which has no groups. */
-async function shortText(body: Dispatcher.ResponseData['body']): Promise<string> {
-  let text = ''
-  for await (const chunk of body) {
-    text += String(chunk)
-    if (text.length > clientResponseBytesMax) return ''
-  }
-  return text
 }
 
 /** A later version may add fields. */

@@ -1,5 +1,6 @@
-/** Parses the errors in responses of the private API, both of single calls and of lines of a stream. */
+/** Reads the errors in responses of the private API, both of single calls and of lines of a stream. */
 import type { Dispatcher } from 'undici'
+import { clientResponseBytesMax } from './limits.ts'
 import { isServerCode, PostboteClientError } from './postbote-client-error.ts'
 
 type ResponseHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
@@ -35,6 +36,16 @@ export function responseError(
     })
   }
   return new PostboteClientError(code, { message, status, retryAfterS })
+}
+
+/** Returns the text of a body. Of one that is longer than `clientResponseBytesMax`, no more is read than shows that. */
+export async function responseText(body: Dispatcher.ResponseData['body']): Promise<string> {
+  let text = ''
+  for await (const chunk of body) {
+    text += String(chunk)
+    if (text.length > clientResponseBytesMax) break
+  }
+  return text
 }
 
 /**

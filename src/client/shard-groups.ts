@@ -125,9 +125,9 @@ export class ShardGroups {
     this.#map = alike.length === 0 ? this.#single : new LaneMap(connection, alike)
   }
 
-  /** So that somebody sees it: no push fails of it. */
-  #reportOnce(error: PostboteClientError | undefined): void {
-    if (error === undefined || isWithoutCall(error) || isOfRequest(error)) return
+  /** No push fails because of it, so nobody would see it otherwise. */
+  #reportOnce(error: PostboteClientError): void {
+    if (isWithoutCall(error) || isOfRequest(error)) return
     if (this.#isReported || this.#closing.signal.aborted) return
     this.#isReported = true
     this.#options.onRetry?.({ error, attempt: 1, delayMs: 0 })

@@ -9,8 +9,7 @@ import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
 import type { LanePlace } from './lane-map.ts'
-import { clientResponseBytesMax } from './limits.ts'
-import { responseError } from './response-error.ts'
+import { responseError, responseText } from './response-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 import { toClientError } from './server-connection.ts'
@@ -61,7 +60,7 @@ export class StreamRequest implements PairRequest {
         signal: this.#controller.signal,
       })
       if (response.statusCode !== 200) {
-        const refusal = responseError(response, await refusalText(response.body))
+        const refusal = responseError(response, await responseText(response.body))
         throw connection.withoutKey(refusal)
       }
       await this.#read(response)
@@ -121,13 +120,4 @@ class PairSource extends Readable {
     this.#isEnded = true
     this.push(null)
   }
-}
-
-async function refusalText(body: Dispatcher.ResponseData['body']): Promise<string> {
-  let text = ''
-  for await (const chunk of body) {
-    text += String(chunk)
-    if (text.length > clientResponseBytesMax) break
-  }
-  return text
 }
