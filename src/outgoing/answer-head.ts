@@ -11,6 +11,7 @@
  */
 import type { Socket } from 'node:net'
 import { kib } from '../limits.ts'
+import { interimResponsesMax } from './answer-meter.ts'
 
 /** `HTTP/1.1 200` and what follows it, with the versions that the parser reads. */
 const statusBytes = 13
@@ -88,6 +89,10 @@ export class AnswerHead {
   end(): void {
     this.#state = 'idle'
     this.#held = nothing
+  }
+
+  get hasTooManyInterim(): boolean {
+    return this.interimResponses > interimResponsesMax
   }
 
   /** The status if its line is complete; otherwise 0. */

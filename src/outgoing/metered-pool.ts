@@ -7,13 +7,7 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { AnswerHead, readThrough } from './answer-head.ts'
-import {
-  AnswerMeter,
-  interimResponsesMax,
-  notHttp,
-  onlyHttp2,
-  tooManyInterim,
-} from './answer-meter.ts'
+import { AnswerMeter, notHttp, onlyHttp2, tooManyInterim } from './answer-meter.ts'
 
 export interface MeteredPoolOptions
   extends Pick<Pool.Options, 'bodyTimeout' | 'connect' | 'headersTimeout'> {
@@ -73,9 +67,9 @@ class SocketWatch {
 
   #count(): void {
     if (this.#controller === undefined) return
-    const isInterim = this.head.interimResponses > interimResponsesMax
-    const tooMuch = this.meter.framingOf(this.#socket?.bytesRead ?? 0)
-    const refused = isInterim ? tooManyInterim : tooMuch
+    const refused = this.head.hasTooManyInterim
+      ? tooManyInterim
+      : this.meter.framingOf(this.#socket?.bytesRead ?? 0)
     if (refused !== undefined) this.#controller.abort(refused)
   }
 }

@@ -16,7 +16,7 @@ import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { AnswerHead, readThrough } from '../outgoing/answer-head.ts'
-import { AnswerMeter, interimResponsesMax, tooManyInterim } from '../outgoing/answer-meter.ts'
+import { AnswerMeter, tooManyInterim } from '../outgoing/answer-meter.ts'
 import { isSuccess } from './classify-response.ts'
 import { webhookReplyBytesMax } from './limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
@@ -295,7 +295,7 @@ export class Connection {
     if (this.#lane === undefined) return
     const refused = this.#meter.framingOf(this.#options.socket.bytesRead)
     if (refused !== undefined) this.#controller?.abort(responseIsCut)
-    else if (this.#head.interimResponses > interimResponsesMax) {
+    else if (this.#head.hasTooManyInterim) {
       this.#controller?.abort(new WebhookFailure(wrongInterim, 'rejected'))
     } else if (Math.max(this.status, this.#head.status) > 0) this.#restWait ??= this.#awaitRest()
   }
