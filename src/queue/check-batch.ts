@@ -27,11 +27,12 @@ import {
 } from '../shard/update-rows.ts'
 import { checkUpdate, updateNestingMax } from './check-update.ts'
 import { deriveOrderingKey, idLengthMax, idPaths, keyLetters } from './ordering-key.ts'
+import type { ScratchMemory } from './shared-scratch.ts'
 import { followAddedTypes, updateTypes } from './update-types.ts'
 
 /** Updates in one shared memory, with their rows. */
 export interface UpdateBatch {
-  readonly memory: ArrayBuffer | SharedArrayBuffer
+  readonly memory: ScratchMemory
   readonly numbers: Int32Array
 }
 

@@ -27,7 +27,7 @@ import {
 import { type CheckedBatch, setChecked, type UpdateBatch } from './check-batch.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
 import { addedTypes } from './update-types.ts'
-import { SharedScratch } from './shared-scratch.ts'
+import { type ScratchMemory, SharedScratch } from './shared-scratch.ts'
 import { kib, mib } from '../limits.ts'
 
 export interface CheckPoolOptions {
@@ -96,7 +96,7 @@ export class CheckPool {
    * @param nths - the numbers of the rows
    */
   async check(rows: UpdateRows, nths: readonly number[]): Promise<void> {
-    const lent: (ArrayBuffer | SharedArrayBuffer)[] = []
+    const lent: ScratchMemory[] = []
     const checked = await this.#thread.run(() => {
       const batch = this.#batchOf(nths.map((nth) => rows.updateOf(nth)))
       lent.push(batch.memory)

@@ -7,6 +7,9 @@
  * V8 does not count SharedArrayBuffers as garbage worth collecting. One that nobody keeps would stay until something else has
  * filled the heap, hundreds of megabytes later. So no more of them are made than are kept.
  */
+/** What is lent. */
+export type ScratchMemory = ArrayBuffer | SharedArrayBuffer
+
 export class SharedScratch {
   readonly #bytesMin: number
   readonly #keptBytesMax: number
@@ -26,7 +29,7 @@ export class SharedScratch {
   }
 
   /** Returns at least `bytes` bytes with arbitrary content. */
-  take(bytes: number): ArrayBuffer | SharedArrayBuffer {
+  take(bytes: number): ScratchMemory {
     const at = this.#kept.findIndex((memory) => memory.byteLength >= bytes)
     const [kept] = at < 0 ? [] : this.#kept.splice(at, 1)
     if (kept !== undefined) this.#keptBytes -= kept.byteLength
@@ -36,14 +39,14 @@ export class SharedScratch {
   }
 
   /** Returns memory that nothing reads any more. */
-  give(memory: ArrayBuffer | SharedArrayBuffer): void {
+  give(memory: ScratchMemory): void {
     if (!(memory instanceof SharedArrayBuffer)) return
     this.#lentBytes -= memory.byteLength
     this.#kept.push(memory)
     this.#keptBytes += memory.byteLength
   }
 
-  #made(bytes: number): ArrayBuffer | SharedArrayBuffer {
+  #made(bytes: number): ScratchMemory {
     const size = this.#sizeFor(bytes)
     if (this.#lentBytes + size > this.#keptBytesMax) return new ArrayBuffer(bytes)
     // All that is kept is smaller. It makes room for one that also fits what these were for, so this happens a few times at most.

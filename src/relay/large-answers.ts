@@ -7,7 +7,7 @@ import { entryFiles } from '../entry-files.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
 import { kib } from '../limits.ts'
 import { messageOf } from '../message-of.ts'
-import { SharedScratch } from '../queue/shared-scratch.ts'
+import { type ScratchMemory, SharedScratch } from '../queue/shared-scratch.ts'
 import { addedTypes } from '../queue/update-types.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { relayAnswerBytesMax } from './limits.ts'
@@ -17,7 +17,7 @@ import { answerIn, type PlacedAnswer, type RawAnswer } from './read-origin-answe
 /** What the thread is asked. */
 export interface AnswerTask extends Omit<RawAnswer, 'body'> {
   /** Begins with the body. */
-  readonly memory: ArrayBuffer | SharedArrayBuffer
+  readonly memory: ScratchMemory
   /** The length of the body. */
   readonly bytes: number
 }
@@ -69,7 +69,7 @@ export class LargeAnswers {
 
   /** Reads an answer as `readOriginAnswer` does. Never rejects; a failure of the thread is one of the poll. */
   async read({ body, ...raw }: RawAnswer): Promise<OriginAnswer> {
-    const lent: (ArrayBuffer | SharedArrayBuffer)[] = []
+    const lent: ScratchMemory[] = []
     const aborter = new AbortController()
     const timer = this.#options.clock.after(answerReadTimeoutMs, () => aborter.abort(tooSlow))
     const placed = await this.#thread.run(() => {
