@@ -373,20 +373,7 @@ func untilSent(t *testing.T, stream *Stream, count int) {
 func TestAHeldPairGoesToTheLaneThatItsBotHasThen(t *testing.T) {
 	fake := newFakeStream(t, refuseOnce("refused"))
 	fake.shards = always(told(2, [][]int{{0}, {1}}))
-	retries := make(chan Retry, 1)
-	client := clientOf(t, fake.url, func(o *Options) {
-		o.OnRetry = func(r Retry) { retries <- r }
-		o.RetryDelayMin, o.RetryDelayMax = 50*time.Millisecond, 50*time.Millisecond
-		o.random = func() float64 { return 1 }
-	})
-	stream := streamOf(t, client, StreamOptions{})
-	push := func(botID int64, name string) *Pending {
-		pending, err := stream.Push(context.Background(), Item{BotID: botID, Update: message, OrderingKey: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pending
-	}
+	client, push, retries := namedPushes(t, fake)
 	all := []*Pending{push(1000, "refused")}
 	<-retries
 	client.shards.forget(client.shards.latest())

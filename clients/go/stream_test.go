@@ -256,8 +256,8 @@ func TestAPairThatIsRefusedForAMomentIsHeldBackWithThoseOfItsQueue(t *testing.T)
 	}
 }
 
-func TestLaterPairsOfTheQueueOfARefusedPairWaitAndOthersGoOn(t *testing.T) {
-	fake := newFakeStream(t, refuseOnce("refused"))
+// namedPushes returns a client whose refused pairs are due after 50 ms, what pushes over a stream of it, and its retries.
+func namedPushes(t *testing.T, fake *fakeStream) (*Client, func(int64, string) *Pending, chan Retry) {
 	retries := make(chan Retry, 1)
 	client := clientOf(t, fake.url, func(o *Options) {
 		o.OnRetry = func(r Retry) { retries <- r }
@@ -272,6 +272,12 @@ func TestLaterPairsOfTheQueueOfARefusedPairWaitAndOthersGoOn(t *testing.T) {
 		}
 		return pending
 	}
+	return client, push, retries
+}
+
+func TestLaterPairsOfTheQueueOfARefusedPairWaitAndOthersGoOn(t *testing.T) {
+	fake := newFakeStream(t, refuseOnce("refused"))
+	_, push, retries := namedPushes(t, fake)
 	all := []*Pending{push(4711, "refused")}
 	if retry := <-retries; retry.Delay != 50*time.Millisecond || retry.Attempt != 1 {
 		t.Errorf("unexpected %+v", retry)

@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 from collections import defaultdict
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -17,6 +17,7 @@ from fake_server import KEY  # noqa: E402
 
 from postbote_client import (  # noqa: E402
     AsyncPostboteClient,
+    AsyncPushStream,
     PostboteClient,
     PostboteClientError,
     PushItem,
@@ -537,6 +538,22 @@ class Changes(_NodesTest):
 
 
 class Closes(_NodesTest):
+    async def _in_a_change(
+        self,
+    ) -> Tuple[FakeNode, AsyncPostboteClient, AsyncPushStream, List[Any]]:
+        """Returns a stream whose groups have changed while its pushes wait for results that the node holds back."""
+        node = await self.node(lambda look: HALVES if look == 1 else MOVED)
+        client = self.client(node.url)
+        stream = client.open_stream()
+        await asyncio.gather(*(stream.push(bot, update_of(n)) for n, bot in enumerate(BOTS)))
+        node.answers.clear()
+        with mock.patch.object(_shards, "_AGE_S_MAX", 0.0):
+            pushes = [stream.push(bot, update_of(100 + n)) for n, bot in enumerate(BOTS)]
+            while node.looks < 2:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.02)
+        return node, client, stream, pushes
+
     async def test_close_waits_for_the_results_of_all_lanes(self) -> None:
         node = await self.node()
         node.answers.clear()
@@ -581,16 +598,7 @@ class Closes(_NodesTest):
         self.assertEqual([task for task in left if not task.done()], [])
 
     async def test_close_during_a_change_gives_each_pair_its_result(self) -> None:
-        node = await self.node(lambda look: HALVES if look == 1 else MOVED)
-        client = self.client(node.url)
-        stream = client.open_stream()
-        await asyncio.gather(*(stream.push(bot, update_of(n)) for n, bot in enumerate(BOTS)))
-        node.answers.clear()
-        with mock.patch.object(_shards, "_AGE_S_MAX", 0.0):
-            pushes = [stream.push(bot, update_of(100 + n)) for n, bot in enumerate(BOTS)]
-            while node.looks < 2:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.02)
+        node, client, stream, pushes = await self._in_a_change()
         pushes += [stream.push(bot, update_of(200 + n)) for n, bot in enumerate(BOTS)]
         closing = asyncio.ensure_future(client.close())
         await asyncio.sleep(0.05)
@@ -600,16 +608,7 @@ class Closes(_NodesTest):
         self.assertEqual(len(node.stored), 120)
 
     async def test_close_gives_up_pairs_of_a_change(self) -> None:
-        node = await self.node(lambda look: HALVES if look == 1 else MOVED)
-        client = self.client(node.url)
-        stream = client.open_stream()
-        await asyncio.gather(*(stream.push(bot, update_of(n)) for n, bot in enumerate(BOTS)))
-        node.answers.clear()
-        with mock.patch.object(_shards, "_AGE_S_MAX", 0.0):
-            pushes = [stream.push(bot, update_of(100 + n)) for n, bot in enumerate(BOTS)]
-            while node.looks < 2:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.02)
+        node, client, stream, pushes = await self._in_a_change()
         unsent = stream.push(100, update_of(200))
         await asyncio.wait_for(client.close(timeout_s=0.05), _LIMIT_S)
         codes = {getattr(push.exception(), "code", None) for push in [*pushes, unsent]}
