@@ -1,6 +1,7 @@
 /**
  * Load of ingest: a few NDJSON streams over raw sockets, with prepared chunks of pairs, and as many in flight as the
- * server accepts. With groups, the streams are divided among them, each with the bots of its group. A result is counted by its closing brace: the result of every accepted pair is `{"update_id":N}`.
+ * server accepts. With groups, the streams are divided among them, each with the bots of its group. A result is counted by its
+ * closing brace: the result of every accepted pair is `{"update_id":N}`.
  */
 import { connect, type Socket } from 'node:net'
 import { numberMark } from '../http-sample.ts'

@@ -26,8 +26,8 @@ const tokenFromColon = /\d:[\w-]{30,}/g
 /** Digits of a bot's id: it is less than 2^52. */
 const idDigitsMax = 16
 /**
- * A character may be escaped again by each layer that it passes. Nothing is meant by the end of a line within base64, which stands
- * after 60 characters or more, nor by the last bytes, the mark of visible.ts.
+ * A character may be escaped again by each layer that it passes. Two alternatives stand for no character: the first, the end of a
+ * line within base64, which has at least 60 characters before it, and the last, the mark of visible.ts.
  */
 const escape =
   /(?=[ \\])(?<=[\w+/-]{60})(?:(?:\\{1,8}r)?\\{1,8}n| {1,2})(?=[\w+/-])|%(?:25){0,4}(?:[\da-f]{2}|u[\da-f]{4})|\\{1,8}(?:x[\da-f]{2}|u[\da-f]{4}|u\{[\da-f]{1,8}\}|[0-3][0-7]{2}|["/])|\\{2,8}|&(?:#x[\da-f]{1,16};|#\d{1,16};?|[a-z]{2,6};)|\xef\xbf\xbd/gi

@@ -239,9 +239,9 @@ export class RequestRouter {
   /** True for pushes to this process: private-api/ingest/push-order.ts stores them in order, and many of them in one group. */
   #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
     return (
-      isPush(before.req) &&
+      isSinglePush(before.req) &&
       !forwarded.has(before) &&
-      isPush(request) &&
+      isSinglePush(request) &&
       this.#wayOf('private', request) === here
     )
   }
@@ -288,7 +288,9 @@ export class RequestRouter {
       dropsBody,
       bodies: bodies[kind],
       refused:
-        kind === 'private' && isPush(request) ? (code) => countRefusal(counters, code) : undefined,
+        kind === 'private' && isSinglePush(request)
+          ? (code) => countRefusal(counters, code)
+          : undefined,
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
       // less.
       bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,
@@ -312,7 +314,7 @@ function shardNamed(text: string, shards: number): number | undefined {
   return /^\d{1,3}$/.test(text) && Number(text) < shards ? Number(text) : undefined
 }
 
-function isPush(request: IncomingMessage): boolean {
+function isSinglePush(request: IncomingMessage): boolean {
   return calledOperation(request) === updateOperations.pushUpdate
 }
 

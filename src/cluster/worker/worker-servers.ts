@@ -432,7 +432,7 @@ export class WorkerServers {
     // size is bounded.
     server.maxHeadersCount = 0
     server.on('connection', (socket) => {
-      // Node cuts the connection after this time. Behind each response that is out, it sets the one for idle connections.
+      // Node cuts a connection on which nothing moves for this time. When a response is out, it sets the time for idle ones.
       socket.setTimeout(silentMs)
       this.#connections.opened()
       clients.opened(socket)

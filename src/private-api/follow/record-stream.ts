@@ -1,8 +1,8 @@
 /**
  * One response with the records of a shard. A frame is read when the reader has taken the one before, so an export takes
- * the memory of a few frames, and not faster than `recordStreamBytesPerS`, so that all of them leave the worker to its bots. A
- * reader that stands still is cut off, because a snapshot keeps the database from freeing what was deleted. Half a section
- * has no end frame, and its reader asks again.
+ * the memory of a few frames. All exports of a worker together read no faster than `recordStreamBytesPerS`, which leaves the
+ * worker to its bots. A reader that stands still is cut off, because a snapshot keeps the database from freeing what was
+ * deleted. Half a section has no end frame, and its reader asks again.
  */
 import { type Clock, sleep } from '../../clock.ts'
 import type { LongResponse } from './long-response.ts'
