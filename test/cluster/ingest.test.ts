@@ -330,7 +330,7 @@ test('a stream with a query is refused, because the headers of its pairs have th
     const refused = await server.admin('POST', `/v1/updates?${query}`, pair)
     assert.equal(refused.status, 400, query)
     assert.equal(refused.body.error.code, 'BAD_REQUEST')
-    assert.match(refused.body.error.message, /query: expected only shard/)
+    assert.match(refused.body.error.message, /: expected only the fields shard, because/)
   }
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)

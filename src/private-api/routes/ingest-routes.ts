@@ -20,7 +20,7 @@ import type { Owners } from '../owners.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
-import { readPushHeaders, readPushQuery, refusal } from '../ingest/update-options.ts'
+import { onlyFields, readPushHeaders, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
 import { mib } from '../../limits.ts'
 
@@ -141,11 +141,10 @@ const shardHint = 'shard'
 /** Rejects a query and headers that a stream would ignore although the producer relies on them. */
 function refuseOptionsOfStream(query: object, { headers }: FastifyRequest): void {
   // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
-  if (Object.keys(query).some((name) => name !== shardHint)) {
-    throw refusal(
-      'query',
-      'only shard, because the header of each pair has the options of its update',
-    )
+  for (const name in query) {
+    if (name === shardHint) continue
+    const detail = `${onlyFields(name, [shardHint])}, because the header of each pair has the options of its update`
+    throw new PostboteError('BAD_REQUEST', { detail })
   }
   if (headers['idempotency-key'] !== undefined) {
     throw refusal('Idempotency-Key', 'none, because the header of each pair has an idempotency_key')
