@@ -6,7 +6,7 @@ import type { PushOptions, StreamPushOptions } from './pushed-update.ts'
 
 /** Options of the PostboteClient constructor. */
 export interface ClientOptions extends Partial<ClientSettings> {
-  /** The URL of the private listener. Default: http://127.0.0.1:8082. Not allowed together with `socketPath`. */
+  /** The URL of the private listener. Default: the first of `nodeUrls`, or http://127.0.0.1:8082. Not allowed together with `socketPath`. */
   readonly url?: string | URL
   /**
    * The private listeners of the nodes of a cluster, if each can be reached: streams then go to the node that has the shard of a

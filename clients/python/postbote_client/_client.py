@@ -57,7 +57,7 @@ class AsyncPostboteClient:
 
     Args:
         key: A key of the private API. White space around it, such as the line break of a file, is ignored.
-        url: The private listener. Default: http://127.0.0.1:8082. A path is kept as a prefix.
+        url: The private listener. Default: the first of `node_urls`, or http://127.0.0.1:8082. A path is kept as a prefix.
         node_urls: The private listeners of the nodes of a cluster, each with its own address. Streams then send the pairs
             of a bot to the node that has its shard. All else goes to `url`.
         socket_path: The Unix socket of the private listener, instead of `url`.
@@ -82,8 +82,12 @@ class AsyncPostboteClient:
         **settings: Any,
     ) -> None:
         self._settings = settings_of(**settings)
+        places = node_places(node_urls, key, ssl_context)
+        if url is None and socket_path is None and places:
+            # The key goes to a node that was named, and not to the default address.
+            url = node_urls[0]
         self._server = self._server_at(Place(url, socket_path, key, ssl_context))
-        nodes = [self._server_at(place) for place in node_places(node_urls, key, ssl_context)]
+        nodes = [self._server_at(place) for place in places]
         self._shards = ShardGroups(self._server, nodes, self._settings, self._on_shards)
         self._calls = RepeatedCalls(self._server, self._settings)
         self._streams: Set[StreamCore] = set()

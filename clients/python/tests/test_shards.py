@@ -79,6 +79,10 @@ class Maps(unittest.TestCase):
 
 
 class Options(unittest.TestCase):
+    def test_without_a_url_the_first_node_has_the_single_calls(self) -> None:
+        urls = ["http://127.0.0.2:9", "http://127.0.0.3:9"]
+        self.assertEqual(AsyncPostboteClient(key=KEY, node_urls=urls)._server.place.host, "127.0.0.2")
+
     def test_addresses_of_nodes_that_cannot_be_used_are_a_type_error_that_names_them(self) -> None:
         bad: List[Any] = [
             "http://127.0.0.1:1",

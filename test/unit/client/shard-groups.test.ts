@@ -257,3 +257,12 @@ test('addresses of nodes are checked as that of the server is', () => {
     assert.throws(() => new PostboteClient({ key, nodeUrls }), expected)
   }
 })
+
+test('without a URL the first node has the single calls', async (t) => {
+  const node = new Node(t, told({}, 400))
+  const nodeUrls = [await node.start(), 'http://127.0.0.2:9']
+  const client = new PostboteClient({ key, nodeUrls })
+  await assert.rejects(client.removeBot(101))
+  await client.close()
+  assert.deepEqual(node.asked, [`DELETE /v1/bots/101 Bearer ${key}`])
+})
