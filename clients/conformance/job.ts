@@ -4,7 +4,7 @@ import type { NewBot, PushItem } from '../../src/client/postbote-client.ts'
 
 /** What a driver is asked to do. */
 export interface Job {
-  readonly client: Readonly<Record<string, string | number | boolean>>
+  readonly client: Readonly<Record<string, string | number | boolean | readonly string[]>>
   readonly stream: { readonly pairsMax?: number; readonly bytesMax?: number }
   readonly mode: Mode
   readonly count: number

@@ -29,6 +29,7 @@ _OPTIONS: Dict[str, Callable[[Any], Any]] = {
     "connections": lambda count: ("connections", count),
     "hasIdempotencyKeys": lambda has: ("has_idempotency_keys", has),
     "url": lambda url: ("url", url),
+    "nodeUrls": lambda urls: ("node_urls", urls),
     "key": lambda key: ("key", key),
     "pairsMax": lambda count: ("pairs_max", count),
     "bytesMax": lambda count: ("bytes_max", count),

@@ -128,14 +128,14 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     const { connections, timeoutMs } = this.#settings
     const { clock } = surroundings
     const nodeList = listOfNodes(nodeUrls)
-    // Without a URL, the key goes to a node that was named, and not to the default address.
-    const place = { url: socketPath === undefined ? (url ?? nodeList[0]) : url, socketPath, key }
-    const connection = new ServerConnection({ ...place, connections, timeoutMs, clock })
-    this.#connection = connection
     this.#nodes = nodeList.map((node) => {
       const nodePlace = { url: node, urlOption: 'nodeUrls', key }
       return new ServerConnection({ ...nodePlace, connections, timeoutMs, clock })
     })
+    // Without a URL, the key goes to a node that was named, and not to the default address.
+    const place = { url: socketPath === undefined ? (url ?? nodeList[0]) : url, socketPath, key }
+    const connection = new ServerConnection({ ...place, connections, timeoutMs, clock })
+    this.#connection = connection
     this.#onRetry = onRetry === undefined ? undefined : harmless(onRetry)
     this.#surroundings = surroundings
     this.#groups = new ShardGroups({

@@ -8,10 +8,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { conformanceClients } from '../../clients/conformance/conformance-clients.ts'
 import { Driver } from '../../clients/conformance/driver.ts'
-import type { DriverReport, Job, Mode } from '../../clients/conformance/job.ts'
+import type { Job, Mode } from '../../clients/conformance/job.ts'
 import { writeResults } from '../../clients/conformance/results.ts'
-import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
-import { readAll } from '../support/producers/read-all.ts'
+import { assertStored } from '../support/producers/assert-stored.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import {
   type RegisteredBot,
@@ -50,7 +49,7 @@ for (const client of conformanceClients) {
     })
     await kill
     assert.equal(await driver.close(), 0)
-    await assertStored(bots, report)
+    await assertStored(server, bots, report, count)
     assert(report.retries.length > 0)
     t.diagnostic(`${report.retries.length} repetitions`)
     writeResults({
@@ -70,7 +69,7 @@ for (const client of conformanceClients) {
       await driver.run({ ...jobOf(bots, mode), count: 4, bots: (await registerFour()).map(idOf) })
       const report = await driver.run(jobOf(bots, mode))
       assert.equal(await driver.close(), 0)
-      await assertStored(bots, report)
+      await assertStored(server, bots, report, count)
       t.diagnostic(`${Math.round(count / ((report.done?.pushMs ?? 0) / 1_000))} pairs/s`)
       writeResults({ client: client.name, name: `real server (${mode})`, count, report })
     })
@@ -112,25 +111,4 @@ function isReady(): Promise<boolean> {
     ({ status }) => status === 200,
     () => false,
   )
-}
-
-async function assertStored(bots: readonly RegisteredBot[], report: DriverReport): Promise<void> {
-  assert.equal(report.errorText, '')
-  assert.equal(report.results.length, count)
-  const ids = new Map(report.results.map(({ n, updateId }) => [n, updateId]))
-  assert.equal(ids.size, count)
-  for (const [nth, bot] of bots.entries()) {
-    const stored = await readAll(server, bot)
-    assertIdsGoOn(stored.map(({ id }) => id))
-    const numbers = stored.map(({ id, message }) => {
-      const n = message['message_id'] ?? -1
-      assert.equal(ids.get(n), id)
-      return n
-    })
-    // An update that was refused for a moment may have been overtaken by others that were under way with it.
-    const isOvertaken = report.retries.some(({ botId }) => botId === bot.botId)
-    const inOrder = isOvertaken ? numbers.toSorted((a, b) => a - b) : numbers
-    const expected = Array.from({ length: count / bots.length }, (_, at) => nth + at * bots.length)
-    assert.deepEqual(inOrder, expected)
-  }
 }

@@ -22,14 +22,15 @@ const beginTime = 50 * time.Millisecond
 
 type job struct {
 	Client struct {
-		URL                string `json:"url"`
-		Key                string `json:"key"`
-		TimeoutMs          int    `json:"timeoutMs"`
-		Retries            *int   `json:"retries"`
-		RetryDelayMsMin    int    `json:"retryDelayMsMin"`
-		RetryDelayMsMax    int    `json:"retryDelayMsMax"`
-		Connections        int    `json:"connections"`
-		HasIdempotencyKeys *bool  `json:"hasIdempotencyKeys"`
+		URL                string   `json:"url"`
+		NodeURLs           []string `json:"nodeUrls"`
+		Key                string   `json:"key"`
+		TimeoutMs          int      `json:"timeoutMs"`
+		Retries            *int     `json:"retries"`
+		RetryDelayMsMin    int      `json:"retryDelayMsMin"`
+		RetryDelayMsMax    int      `json:"retryDelayMsMax"`
+		Connections        int      `json:"connections"`
+		HasIdempotencyKeys *bool    `json:"hasIdempotencyKeys"`
 	} `json:"client"`
 	Stream struct {
 		PairsMax int `json:"pairsMax"`
@@ -92,6 +93,7 @@ func (j job) run(out *printer) {
 	of := j.Client
 	options := postbote.Options{
 		URL:                    of.URL,
+		NodeURLs:               of.NodeURLs,
 		Key:                    of.Key,
 		Timeout:                milliseconds(of.TimeoutMs),
 		RetryDelayMin:          milliseconds(of.RetryDelayMsMin),
