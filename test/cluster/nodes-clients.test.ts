@@ -4,7 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { conformanceClients } from '../../clients/conformance/conformance-clients.ts'
+import {
+  type ConformanceClient,
+  conformanceClients,
+} from '../../clients/conformance/conformance-clients.ts'
 import { Driver } from '../../clients/conformance/driver.ts'
 import type { Job } from '../../clients/conformance/job.ts'
 import { until } from '../support/kit/until.ts'
@@ -39,35 +42,60 @@ const events: readonly ((cluster: TestCluster) => Promise<void>)[] = [
   },
 ]
 
-for (const client of conformanceClients) {
-  const skip = world.obstacle || (client.prepare() ?? false)
-  test(`${client.name}: with the addresses of nodes, each update is stored once and in order while nodes come and go`, {
-    skip,
-  }, async (t) => {
-    const database = await world.database(client.name.replace(' ', '_'))
-    const cluster = await startBalancedCluster(t, database)
-    const bots = await botsOfAllShards(cluster.node('a'))
-    for (const event of events) {
-      const driver = new Driver(client)
-      let happens: Promise<void> | undefined
-      let isOver = false
-      let seen = 0
-      const begin = (): void => {
-        // Within a job, so that streams are under way.
-        if (++seen !== count / 4) return
-        happens = event(cluster).finally(() => {
-          isOver = true
-        })
-      }
-      while (!isOver) {
-        const report = await driver.run(jobOf(cluster, bots), begin)
-        await assertStored(cluster.node('a'), bots, report, count)
-      }
-      await happens
-      assert.equal(await driver.close(), 0)
-      t.diagnostic(`${seen} pairs`)
+test('with the addresses of nodes, every client stores each update once and in order while nodes come and go', {
+  skip: world.obstacle,
+}, async (t) => {
+  const database = await world.database('clients')
+  const cluster = await startBalancedCluster(t, database)
+  const pushers: Pusher[] = []
+  for (const client of conformanceClients) {
+    const obstacle = client.prepare()
+    if (obstacle !== undefined) t.diagnostic(`without ${client.name}: ${obstacle}`)
+    else pushers.push(new Pusher(client, await botsOfAllShards(cluster.node('a'))))
+  }
+  for (const event of events) {
+    const pushing = pushers.map((pusher) => pusher.push(cluster))
+    // So that the streams of each are under way.
+    await until(() => pushers.every(({ seen }) => seen > count / 4))
+    await event(cluster)
+    for (const pusher of pushers) pusher.stop()
+    await Promise.all(pushing)
+    t.diagnostic(pushers.map(({ name, seen }) => `${name}: ${seen} pairs`).join(', '))
+  }
+})
+
+/** A client with bots of its own. */
+class Pusher {
+  readonly name: string
+  /** Results since `push`. */
+  seen = 0
+  readonly #client: ConformanceClient
+  readonly #bots: readonly RegisteredBot[]
+  #isStopped = false
+
+  constructor(client: ConformanceClient, bots: readonly RegisteredBot[]) {
+    this.name = client.name
+    this.#client = client
+    this.#bots = bots
+  }
+
+  /** Does one job after the other, and checks each, until `stop`. */
+  async push(cluster: TestCluster): Promise<void> {
+    this.seen = 0
+    this.#isStopped = false
+    const driver = new Driver(this.#client)
+    while (!this.#isStopped) {
+      const report = await driver.run(jobOf(cluster, this.#bots), () => {
+        this.seen += 1
+      })
+      await assertStored(cluster.node('a'), this.#bots, report, count)
     }
-  })
+    assert.equal(await driver.close(), 0)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
 }
 
 function jobOf(cluster: TestCluster, bots: readonly RegisteredBot[]): Job {
