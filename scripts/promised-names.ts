@@ -134,7 +134,8 @@ function valuesOf({ const: only, enum: several = [] }: Schema): readonly unknown
   return only === undefined ? several : [only]
 }
 
-async function ofMetrics(): Promise<readonly string[]> {
+/** Returns the page of a server that has counted nothing: names, types and help of all metrics, in their order. */
+export async function emptyMetricsPage(): Promise<string> {
   const times = forEachHistogram(({ boundsMs }) => ({
     counts: [...boundsMs.map(() => 0), 0],
     sumMs: 0,
@@ -144,6 +145,11 @@ async function ofMetrics(): Promise<readonly string[]> {
     times,
     '',
   )
+  return text
+}
+
+async function ofMetrics(): Promise<readonly string[]> {
+  const text = await emptyMetricsPage()
   const withoutBuckets = text.replace(/,?le=".*?"/g, '').replaceAll('{}', '')
   return [...withoutBuckets.matchAll(/^(\w+(?:\{.*\})?) \S+$/gm)].map(
     ([, name = '']) => `metric ${name}`,
