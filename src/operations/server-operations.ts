@@ -70,7 +70,7 @@ export const serverOperations = declareOperations('server', {
     route: 'GET /v1/history',
     scope: 'read',
     about: 'fleet',
-    command: 'history',
+    command: 'server history',
     more: '#history',
     summary: 'Returns what the server did in the last day, minute by minute',
     description:
@@ -96,7 +96,7 @@ export const serverOperations = declareOperations('server', {
     route: 'GET /v1/update-types',
     scope: 'any',
     about: 'nobody',
-    command: 'types',
+    command: 'server types',
     more: 'protocol.md#73-added-types',
     summary: 'Returns the types of updates that the server knows',
     description: 'The types of the contract, then those that the server was started with.',

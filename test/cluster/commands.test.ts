@@ -170,7 +170,7 @@ test('summary shows the sums, and limits shows, sets and removes the limit of a 
   assert.match(summary.out, /^mode +polling \d+, webhook \d+$/m)
   assert.match(summary.out, /^oldest +\d+ (?:s|min), of bot \d+$/m)
   assert.match(summary.out, /^delivery, webhook +p50 (?:-|[\d.]+ ms), p99 (?:-|[\d.]+ ms)$/m)
-  const history = await postbote(server, ['history', '--minutes', '1'])
+  const history = await postbote(server, ['server', 'history', '--minutes', '1'])
   assert.match(history.out, /^time +pushed +confirmed .*webhook p99_ms *\n\d{4}-\d\d-\d\d .*\n$/)
   const sums = JSON.parse((await postbote(server, ['summary', '--json'])).out)
   const { body } = await server.admin('GET', '/v1/summary')

@@ -126,7 +126,8 @@ test('the command line takes such a token from a file', async (t) => {
   const file = join(directory, 'token')
   writeFileSync(file, `${token}\n`)
   const place = [`--dir=${server.dir}`, `--admin-port=${new URL(server.privateUrl).port}`]
-  const args = ['register', '--first-name=A', '--username=a_bot', `--token-file=${file}`, ...place]
+  const names = ['--first-name=A', '--username=a_bot']
+  const args = ['bots', 'register', ...names, `--token-file=${file}`, ...place]
   const { stdout } = await run(process.execPath, [mainFile, ...args])
   registered.push(token)
   assert.equal(stdout, `${token}\n`)

@@ -32,7 +32,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
   assert.equal(inDebian('systemctl', 'is-active', 'postbote'), 'active')
   assert.equal(statSync(environment).mode & 0o777, 0o600)
   const version = inDebian('postbote', '--version')
-  const register = ['register', '--first-name', 'E', '--username', 'e_bot', ...own]
+  const register = ['bots', 'register', '--first-name', 'E', '--username', 'e_bot', ...own]
   const token = inDebian('postbote', ...register)
   const push = (text: string): string =>
     inDebian(

@@ -73,7 +73,13 @@ test('the image runs as docs/run/install.md says', { skip }, async (t) => {
     }
   })
 
-  const token = await container.exec('postbote', 'register', '--first-name=E', '--username=e_bot')
+  const token = await container.exec(
+    'postbote',
+    'bots',
+    'register',
+    '--first-name=E',
+    '--username=e_bot',
+  )
   await t.test('it replaces its workers at a SIGHUP', async () => {
     await podman('kill', '--signal', 'HUP', container.name)
     await until(async () => (await container.log()).includes('"msg":"reloaded"'), patienceMs)

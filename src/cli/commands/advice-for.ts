@@ -16,7 +16,11 @@ export function adviceFor(word: string, words: readonly string[], prefix = ''): 
     .filter(({ each, edits }) => edits / Math.max(word.length, each.length) < wrongShareMax)
   const fewest = Math.min(...alike.map(({ edits }) => edits))
   const meant = alike.filter(({ edits }) => edits === fewest).map(({ each }) => prefix + each)
-  if (meant.length === 0) return ''
+  return meant.length === 0 ? '' : advised(meant)
+}
+
+/** Returns that one of these words was probably meant. */
+export function advised(meant: readonly string[]): string {
   return `, did you mean ${meant.length === 1 ? '' : 'one of '}${meant.toSorted().join(', ')}?`
 }
 

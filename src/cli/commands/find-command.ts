@@ -1,6 +1,6 @@
 /** Finds the command that arguments name. Names have one or two words. Pure. */
 import { ConfigError } from '../../config/config.ts'
-import { adviceFor } from './advice-for.ts'
+import { adviceFor, advised } from './advice-for.ts'
 import type { CommandRow } from './command-row.ts'
 
 /** A command, and the arguments after its name. */
@@ -29,8 +29,10 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
     ])
   }
   const words = [...new Set(rows.map(({ name }) => name.replace(/ .*/, '')))]
+  const full = rows.map(({ name }) => name).filter((name) => name.endsWith(` ${first}`))
+  const advice = full.length > 0 ? advised(full) : adviceFor(first, [...words, 'help'])
   throw new ConfigError([
-    `unknown command ${JSON.stringify(first)}: expected ${choiceOf(words)}${adviceFor(first, [...words, 'help'])}`,
+    `unknown command ${JSON.stringify(first)}: expected ${choiceOf(words)}${advice}`,
   ])
 }
 

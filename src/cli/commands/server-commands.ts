@@ -5,7 +5,6 @@
 import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { type CommandRow, type RawCommand, serverOptions } from './command-row.ts'
-import { registerCommand } from '../remote/bots-commands.ts'
 import { systemClock } from '../../clock.ts'
 import { askServer } from '../serve/command-socket.ts'
 import { repairCommand } from '../files/repair.ts'
@@ -24,7 +23,6 @@ export const serverCommands: readonly CommandRow[] = [
     options: serverOptions,
     run: (argv) => serve(configOf(argv), () => configOf(argv)),
   },
-  registerCommand,
   {
     kind: 'raw',
     name: 'reload',

@@ -1,7 +1,6 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
 import { readFileSync } from 'node:fs'
-import { ConfigError, configFileOption } from '../../config/config.ts'
-import { type OptionRow, optionTable } from '../../config/config-options.ts'
+import { ConfigError } from '../../config/config.ts'
 import { onOff, path, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
@@ -13,7 +12,7 @@ import { cell, fieldCell } from './cells.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { fileText } from './file-text.ts'
 import { listBotsCommand } from './list-bots-command.ts'
-import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import { privateApiOf } from './private-api-of.ts'
 import { printResult, tell } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
 
@@ -65,22 +64,6 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
     tell(`the username ${input.body?.username} is also that of bot ${others.join(', ')}`)
   },
 })
-
-const remoteOptionSet: ReadonlySet<OptionRow> = new Set(remoteOptions)
-
-/** Another name of `bots register`, for the server of this machine. */
-export const registerCommand: ParsedCommand = {
-  ...registerBotCommand,
-  name: 'register',
-  sentence: 'registers a bot with a running server and prints its token',
-  options: [
-    ...registerBotCommand.options.filter((option) => !remoteOptionSet.has(option)),
-    optionTable.dir,
-    optionTable.adminPort,
-    configFileOption,
-  ],
-  takesServerOptions: true,
-}
 
 export const botsCommands: readonly ParsedCommand[] = [
   listBotsCommand,

@@ -1,4 +1,4 @@
-/** `postbote history`: what the server did, minute by minute. */
+/** `postbote server history`: what the server did, minute by minute. */
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { tableLines } from '../output/print-result.ts'

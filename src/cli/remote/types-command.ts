@@ -1,4 +1,4 @@
-/** `postbote types`: the types of updates that a server knows. */
+/** `postbote server types`: the types of updates that a server knows. */
 import { serverOperations } from '../../operations/server-operations.ts'
 import { tableLines } from '../output/print-result.ts'
 import { itemTable } from './cells.ts'

@@ -29,7 +29,7 @@ test('both words of a command may come as one argument, and no argument is lost 
 test('an unknown command is an error that lists the commands, or those of the group', () => {
   assert.throws(() => findCommand(commandTable, ['srve']), {
     message:
-      /^unknown command "srve": expected serve, register, .* or completion, did you mean serve\?$/,
+      /^unknown command "srve": expected serve, reload, .* or completion, did you mean serve\?$/,
   })
   for (const argv of [['database'], ['database', 'drop'], ['database', '--dir', 'x']]) {
     assert.throws(() => findCommand(commandTable, argv), {
@@ -39,6 +39,22 @@ test('an unknown command is an error that lists the commands, or those of the gr
   assert.throws(() => findCommand(commandTable, ['node', 'drian']), {
     message: 'node: expected drain or undrain, did you mean drain?',
   })
+})
+
+test('the second word of a command alone is an error that names the commands with it', () => {
+  for (const [word, advice] of [
+    ['register', 'bots register'],
+    ['types', 'server types'],
+    ['history', 'server history'],
+    ['cancel', 'replays cancel'],
+    ['rotate', 'keys rotate'],
+    ['drop', 'one of dead-letters drop, updates drop'],
+  ] as const) {
+    assert.throws(
+      () => findCommand(commandTable, [word, '4711']),
+      (error: Error) => error.message.endsWith(`, did you mean ${advice}?`),
+    )
+  }
 })
 
 test('names of commands are unique, and none is also the first word of others', () => {
