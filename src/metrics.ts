@@ -154,8 +154,7 @@ const rows = {
     isWorst: true,
   },
   certificates_ending: {
-    gauge:
-      'Certificates of this server, for clients or the other nodes, that expire within 14 days.',
+    gauge: 'Certificates of this server that expire within 14 days.',
     isWorst: true,
   },
   trace_spans_exported: 'Spans that the OTLP endpoint accepted.',

@@ -2,7 +2,6 @@
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
 import { type Clock, every, type Timer } from '../clock.ts'
 import type { ListenerCertificates } from '../cluster/listener.ts'
-import type { LinkSecurity } from '../cluster/node-links.ts'
 import type { Routes } from '../cluster/routes.ts'
 import { mib } from '../limits.ts'
 import type { GaugeName } from '../metrics.ts'
@@ -13,8 +12,6 @@ export interface EndingSoonOptions {
   readonly clock: Clock
   readonly gauges: { set(name: GaugeName, value: number): void }
   readonly ring: Pick<AccessKeyRing, 'countEnding'>
-  /** Undefined on one machine. */
-  readonly security: LinkSecurity | undefined
   /** Those of the listeners with TLS. */
   readonly certificates: ListenerCertificates
   readonly routes: Pick<Routes, 'members' | 'lostNodes'>
@@ -30,10 +27,9 @@ export const endingSoonPeriodMs = 15_000
 export class EndingSoon {
   readonly #timer: Timer
 
-  constructor({ clock, gauges, ring, security, certificates, routes, space }: EndingSoonOptions) {
+  constructor({ clock, gauges, ring, certificates, routes, space }: EndingSoonOptions) {
     const { bot: botEndMs, private: privateEndMs } = endsOf(certificates)
-    const nodeEndMs = security?.kind === 'certificates' ? certificateEndMs(security.cert) : Infinity
-    const endsMs = [nodeEndMs, botEndMs ?? Infinity, privateEndMs ?? Infinity]
+    const endsMs = [botEndMs ?? Infinity, privateEndMs ?? Infinity]
     this.#timer = every(clock, endingSoonPeriodMs, () => {
       const beforeMs = clock.nowMs() + endingSoonMs
       gauges.set('nodes', routes.members().length)

@@ -2,7 +2,7 @@
  * Reads the certificates of the listeners with TLS, at a start and at a reload. Workers get them from the primary, as they get
  * the secrets of events (event-secrets.ts).
  */
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { namedMs } from '../clock.ts'
@@ -11,7 +11,6 @@ import type {
   ListenerCertificates,
   ListenerKind,
 } from '../cluster/listener.ts'
-import { assertKeyOf } from '../cluster/link/link-security.ts'
 import type { Config } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
 import { openToAllWarnings } from '../store/is-open-to-all.ts'
@@ -111,6 +110,13 @@ export function certificateProblem(pem: string, nowMs: number): string | undefin
 /** Returns when the first certificate of a PEM text, that of the server, expires, in milliseconds since 1970. */
 export function certificateEndMs(pem: string): number {
   return namedMs(new X509Certificate(pem).validTo)
+}
+
+/** Throws, without a part of the key, if a text in PEM is not the key of this certificate. */
+function assertKeyOf(certificate: X509Certificate, key: string): void {
+  if (!certificate.checkPrivateKey(createPrivateKey(key))) {
+    throw new Error('the key does not belong to the certificate')
+  }
 }
 
 function textOf(file: string, option: string): string {

@@ -230,14 +230,13 @@ function guardOf(
 }
 
 function endingSoonOf(
-  { start, settings, ways, clock, slot, guard }: Parts,
+  { settings, ways, clock, slot, guard }: Parts,
   space: StoreSpace | undefined,
 ): EndingSoon {
   return new EndingSoon({
     clock,
     gauges: slot,
     ring: guard.ring,
-    security: start.links?.security,
     certificates: settings.certificates,
     routes: ways.routes,
     space,

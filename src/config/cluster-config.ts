@@ -3,8 +3,7 @@ import { environmentName, optionTable } from './config-options.ts'
 import { type HostPort, portMax } from './config-values.ts'
 
 const placeFields = ['clusterListen', 'clusterAdvertise'] as const
-const certificateFields = ['clusterCert', 'clusterCertKey', 'clusterCa'] as const
-const otherFields = ['clusterAdvertise', 'clusterKeyFile', ...certificateFields] as const
+const otherFields = ['clusterAdvertise', 'clusterKeyFile'] as const
 
 /** The part of `Config` that the rules are about. */
 export interface ClusterConfig {
@@ -13,9 +12,6 @@ export interface ClusterConfig {
   readonly clusterListen: HostPort | undefined
   readonly clusterAdvertise: HostPort | undefined
   readonly clusterKeyFile: string | undefined
-  readonly clusterCert: string | undefined
-  readonly clusterCertKey: string | undefined
-  readonly clusterCa: string | undefined
 }
 
 /** Returns how an option was given, such as `--cluster-listen` or `POSTBOTE_CLUSTER_LISTEN`; undefined if it was not. */
@@ -52,8 +48,10 @@ export function clusterConfigProblems(
     const source = sourceOfField('clusterAdvertise')
     problems.push(`${source}: expected an address to connect to, got ${clusterAdvertise.host}`)
   }
-  const proof = proofProblem(config, sourceOfField)
-  return proof === undefined ? problems : [...problems, proof]
+  if (config.clusterKeyFile === undefined) {
+    problems.push(`${listenSource}: expected cluster-key-file with it`)
+  }
+  return problems
 }
 
 /**
@@ -68,24 +66,6 @@ export function clusterPortProblems(config: ClusterConfig, workers: number): rea
     const { name } = optionTable[field]
     return `--${name} (${environmentName(name)}): expected a port of at most ${lastMax}, got ${place.port}: each of the ${workers} workers needs one, from this one on`
   })
-}
-
-/** How servers prove to each other who they are: by a key or by certificates. */
-function proofProblem(
-  config: ClusterConfig,
-  sourceOf: (field: keyof ClusterConfig) => string,
-): string | undefined {
-  const given = certificateFields.filter((field) => config[field] !== undefined)
-  const [first] = given
-  if (first === undefined) {
-    if (config.clusterKeyFile !== undefined) return undefined
-    return `${sourceOf('clusterListen')}: expected cluster-key-file, or cluster-cert, cluster-cert-key and cluster-ca, with it`
-  }
-  if (config.clusterKeyFile !== undefined) {
-    return `${sourceOf('clusterKeyFile')}: expected either a key or certificates, got ${given.map(sourceOf).join(', ')} too`
-  }
-  if (given.length === certificateFields.length) return undefined
-  return `${sourceOf(first)}: expected cluster-cert, cluster-cert-key and cluster-ca together, got ${given.map(sourceOf).join(', ')} only`
 }
 
 /** Whether the host stands for every address of a machine. A listener takes it, and nobody can connect to it. */

@@ -198,29 +198,6 @@ export const optionTable = {
     sentence:
       'File with a secret that all servers of the database share, at least 16 bytes, by which they know each other.',
   },
-  clusterCert: {
-    name: 'cluster-cert',
-    needsRestart: true,
-    kind: path,
-    defaultShown: 'none',
-    sentence:
-      'PEM file with the certificate of this server for the other servers, and any intermediate ones; replaces --cluster-key-file.',
-  },
-  clusterCertKey: {
-    name: 'cluster-cert-key',
-    needsRestart: true,
-    kind: path,
-    defaultShown: 'none',
-    sentence: 'PEM file with the private key of --cluster-cert.',
-  },
-  clusterCa: {
-    name: 'cluster-ca',
-    needsRestart: true,
-    kind: path,
-    defaultShown: 'none',
-    sentence:
-      'PEM file with the authority that signs for the servers of this database only: whoever has a certificate of it is one of them.',
-  },
   local: {
     name: 'local',
     kind: onOff,

@@ -95,6 +95,6 @@ async function assertKnown(
   if (links === undefined || address === '') return
   if ((await probeLink({ clock, address, security: links.security })) !== 'refused') return
   throw new ConfigError([
-    `the node ${JSON.stringify(name)} at ${address} does not recognize this one: expected the same cluster key, or certificates of the same authority`,
+    `the node ${JSON.stringify(name)} at ${address} does not recognize this one: expected the same cluster key`,
   ])
 }

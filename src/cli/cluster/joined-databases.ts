@@ -9,7 +9,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type AddedType, givenTypes } from '../../added-type.ts'
 import { sleep } from '../../clock.ts'
-import { linkSecurityFrom, type LinkSecurityFiles } from '../../cluster/link/link-security.ts'
+import { linkSecurityFrom } from '../../cluster/link/link-security.ts'
 import { describeAddress } from '../../cluster/listener.ts'
 import { JointAssignment } from '../../cluster/membership/joint-assignment.ts'
 import type { NodeLinks } from '../../cluster/node-links.ts'
@@ -217,25 +217,19 @@ async function refuseEmbedded(directory: string): Promise<void> {
   ])
 }
 
-/** Returns what a node needs for its links to others, from the files that its options name; undefined for one that is alone. */
+/** Returns what a node needs for its links to others, from the file that its option names; undefined for one that is alone. */
 function readNodeLinks(config: Config): NodeLinks | undefined {
-  const { clusterListen: listen, clusterAdvertise: advertise = listen } = config
-  const files = filesOf(config)
-  if (listen === undefined || advertise === undefined || files === undefined) return undefined
+  const { clusterListen: listen, clusterAdvertise: advertise = listen, clusterKeyFile } = config
+  if (listen === undefined || advertise === undefined || clusterKeyFile === undefined) {
+    return undefined
+  }
   try {
     return {
       ...listen,
       address: describeAddress(advertise),
-      security: linkSecurityFrom(files, (path) => readFileSync(path)),
+      security: linkSecurityFrom(clusterKeyFile, (path) => readFileSync(path)),
     }
   } catch (error) {
     throw new ConfigError([messageOf(error)])
   }
-}
-
-function filesOf(config: Config): LinkSecurityFiles | undefined {
-  const { clusterKeyFile: key, clusterCert: cert, clusterCertKey: certKey, clusterCa: ca } = config
-  if (key !== undefined) return { key }
-  if (cert === undefined || certKey === undefined || ca === undefined) return undefined
-  return { cert, certKey, ca }
 }

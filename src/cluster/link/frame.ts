@@ -27,7 +27,7 @@ export const frameType = {
    */
   leave: 6,
   /**
-   * The first frame of a link between nodes: the owner has accepted the caller's key or certificate. Before it, the
+   * The first frame of a link between nodes: the owner has accepted the caller's key. Before it, the
    * caller sends nothing, because in TLS 1.3 its own handshake ends before the owner has checked its certificate.
    */
   ready: 7,

@@ -15,7 +15,7 @@ export interface ProbeLinkOptions {
 }
 
 /**
- * @returns `ready` if the nodes recognize each other; `refused` if they do not, because their keys or authorities differ;
+ * @returns `ready` if the nodes recognize each other; `refused` if they do not, because their keys differ;
  *   `unreachable` if that is not known
  */
 export function probeLink(options: ProbeLinkOptions): Promise<'ready' | 'refused' | 'unreachable'> {

@@ -143,7 +143,7 @@ export class TlsLinkListener {
     this.#tls.emit('connection', socket)
   }
 
-  /** OpenSSL has seen the key or the certificate of the peer, and node:tls the certificate's authority. */
+  /** OpenSSL has seen that the peer has the key. */
   #secured(socket: TLSSocket): void {
     const below = connectionBelow(socket)
     if (socket.alpnProtocol !== linkProtocol) {
@@ -159,13 +159,7 @@ export class TlsLinkListener {
   }
 
   #failed(error: NodeJS.ErrnoException, socket: TLSSocket): void {
-    // node:tls closes the connection of a peer with a bad certificate, so the error only says that it was closed.
-    const certificateError: unknown = socket.authorizationError
-    const reason =
-      typeof certificateError === 'string'
-        ? `its certificate: ${certificateError}`
-        : reasonOf(error)
-    this.#end(connectionBelow(socket), reason)
+    this.#end(connectionBelow(socket), reasonOf(error))
   }
 
   /** @param reason - undefined if it need not be logged */
@@ -189,7 +183,6 @@ export class TlsLinkListener {
 const reasons: Readonly<Record<string, string>> = {
   ERR_SSL_BINDER_DOES_NOT_VERIFY: 'it has another cluster key',
   ERR_SSL_NO_SUITABLE_SIGNATURE_ALGORITHM: 'it does not use the cluster key',
-  ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE: 'it has no certificate',
   ERR_SSL_NO_APPLICATION_PROTOCOL: `it does not ask for ${linkProtocol} (ALPN)`,
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'it does not speak TLS 1.3',
   ERR_SSL_HTTP_REQUEST: 'it speaks HTTP',

@@ -8,21 +8,13 @@ import { linkSecurityFrom } from '../../../src/cluster/link/link-security.ts'
 import { LinkSet } from '../../../src/cluster/link/link-set.ts'
 import { type ServedLink, serveLink } from '../../../src/cluster/link/serve-link.ts'
 import { TlsLinkListener } from '../../../src/cluster/link/tls-link-listener.ts'
-import { issueCertificate, type KeyPair } from './certificates.ts'
 import { callsOf, LinkClock } from './link-calls.ts'
 
 export const host = '127.0.0.1'
 
 /** Returns the security of a cluster with this key. */
 export function keySecurity(content: string): LinkSecurity {
-  return linkSecurityFrom({ key: 'cluster.key' }, () => Buffer.from(content))
-}
-
-/** Returns the security of a node with a certificate of `issuer`, which trusts `ca`. */
-export function certificateSecurity(issuer: KeyPair, ca = issuer, until?: string): LinkSecurity {
-  const wishes = until === undefined ? {} : { from: '20200101000000Z', until }
-  const { cert, key } = issueCertificate({ name: 'node', issuer, ...wishes })
-  return { kind: 'certificates', cert, key, ca: ca.cert }
+  return linkSecurityFrom('cluster.key', () => Buffer.from(content))
 }
 
 const skip = (): void => undefined

@@ -25,7 +25,6 @@ test('the gauges count what expires within 14 days', async () => {
         return 2
       },
     },
-    security: undefined,
     certificates: {},
     routes: routesOf(3),
     space: { freeBytes: 5 * 2 ** 20 + 7 },
@@ -45,28 +44,6 @@ test('the gauges count what expires within 14 days', async () => {
   assert.equal(clock.timers, 0)
 })
 
-test('the certificate of a node is counted from 14 days before its end', async () => {
-  const counted: number[] = []
-  for (const until of ['20400115000000Z', '20400116000000Z']) {
-    const clock = new FakeClock(Date.UTC(2040, 0, 1, 12) - endingSoonPeriodMs)
-    const { cert, key } = issueCertificate({ name: 'node', from: '20200101000000Z', until })
-    const endingSoon = new EndingSoon({
-      clock,
-      gauges: {
-        set: (name, value) => void (name === 'certificates_ending' && counted.push(value)),
-      },
-      ring: { countEnding: () => 0 },
-      security: { kind: 'certificates', cert, key, ca: cert },
-      certificates: {},
-      routes: routesOf(1),
-      space: undefined,
-    })
-    await clock.advance(endingSoonPeriodMs)
-    endingSoon.close()
-  }
-  assert.deepEqual(counted, [1, 0])
-})
-
 test('the certificates of the listeners are counted, too, and how long they last is shown', async () => {
   const shown: Record<string, number> = {}
   const clock = new FakeClock(Date.UTC(2040, 0, 1, 12) - endingSoonPeriodMs)
@@ -77,7 +54,6 @@ test('the certificates of the listeners are counted, too, and how long they last
     clock,
     gauges: { set: (name, value) => void (shown[name] = value) },
     ring: { countEnding: () => 0 },
-    security: undefined,
     certificates: { bot, private: own },
     routes: routesOf(0),
     space: undefined,

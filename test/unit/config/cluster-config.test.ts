@@ -7,9 +7,6 @@ import { reloadedConfig } from '../../../src/config/reloaded-config.ts'
 const database = '--database=postgres://db/postbote'
 const listen = '--cluster-listen=10.0.0.5:8450'
 const key = '--cluster-key-file=/etc/cluster.key'
-const cert = '--cluster-cert=/etc/cert.pem'
-const certKey = '--cluster-cert-key=/etc/key.pem'
-const ca = '--cluster-ca=/etc/ca.pem'
 
 function configOf(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Config {
   return parseConfig({ argv, env, readFile: () => '{}' })
@@ -25,15 +22,11 @@ function problemsOf(...argv: readonly string[]): readonly string[] {
   return []
 }
 
-test('a server in a cluster has an address, and a key or certificates', () => {
+test('a server in a cluster has an address and a key', () => {
   const withKey = configOf([database, listen, key])
   assert.deepEqual(withKey.clusterListen, { host: '10.0.0.5', port: 8_450 })
   assert.equal(withKey.clusterAdvertise, undefined)
   assert.equal(withKey.clusterKeyFile, '/etc/cluster.key')
-  const withCertificates = configOf([database, listen, cert, certKey, ca])
-  assert.equal(withCertificates.clusterCert, '/etc/cert.pem')
-  assert.equal(withCertificates.clusterCertKey, '/etc/key.pem')
-  assert.equal(withCertificates.clusterCa, '/etc/ca.pem')
 })
 
 test('an address is one of IPv4, one of IPv6 or a name, with a port', () => {
@@ -50,15 +43,15 @@ test('an address is one of IPv4, one of IPv6 or a name, with a port', () => {
 })
 
 test('each option of a cluster needs the address, and an error names the option as it was given', () => {
-  for (const option of [key, cert, certKey, ca, '--cluster-advertise=10.0.0.5:8450']) {
+  for (const option of [key, '--cluster-advertise=10.0.0.5:8450']) {
     const name = option.split('=')[0] ?? ''
     assert.deepEqual(problemsOf(database, option), [
       `${name}: expected cluster-listen, which it belongs to`,
     ])
   }
   assert.throws(
-    () => configOf([], { POSTBOTE_CLUSTER_CA: '/etc/ca.pem' }),
-    /^ConfigError: POSTBOTE_CLUSTER_CA: expected cluster-listen/,
+    () => configOf([], { POSTBOTE_CLUSTER_KEY_FILE: '/etc/cluster.key' }),
+    /^ConfigError: POSTBOTE_CLUSTER_KEY_FILE: expected cluster-listen/,
   )
 })
 
@@ -68,19 +61,21 @@ test('a cluster needs a database', () => {
   ])
 })
 
-test('a server proves who it is by a key or by certificates, and not by both, none or half', () => {
+test('a server proves who it is by a key, which it needs', () => {
   assert.deepEqual(problemsOf(database, listen), [
-    '--cluster-listen: expected cluster-key-file, or cluster-cert, cluster-cert-key and cluster-ca, with it',
+    '--cluster-listen: expected cluster-key-file with it',
   ])
-  assert.deepEqual(problemsOf(database, listen, key, cert, certKey, ca), [
-    '--cluster-key-file: expected either a key or certificates, got --cluster-cert, --cluster-cert-key, --cluster-ca too',
-  ])
-  assert.match(problemsOf(database, listen, key, ca).join(), /^--cluster-key-file: expected either/)
-  for (const half of [[cert], [certKey], [ca], [cert, certKey], [cert, ca], [certKey, ca]]) {
-    const names = half.map((option) => option.split('=')[0])
-    assert.deepEqual(problemsOf(database, listen, ...half), [
-      `${names[0]}: expected cluster-cert, cluster-cert-key and cluster-ca together, got ${names.join(', ')} only`,
+})
+
+test('the options of certificates for other servers are unknown, wherever they come from', () => {
+  for (const name of ['cluster-cert', 'cluster-cert-key', 'cluster-ca']) {
+    assert.deepEqual(problemsOf(database, listen, key, `--${name}=/etc/file.pem`), [
+      `--${name}: unknown option; see --help`,
     ])
+    const variable = `POSTBOTE_${name.toUpperCase().replaceAll('-', '_')}`
+    assert.throws(() => configOf([database, listen, key], { [variable]: '/etc/file.pem' }), {
+      message: `${variable}: unknown environment variable; see --help`,
+    })
   }
 })
 
@@ -127,18 +122,9 @@ test('the options of a cluster take effect after a restart', () => {
     database,
     '--cluster-listen=10.0.0.6:8450',
     '--cluster-advertise=a:1',
-    cert,
-    certKey,
-    ca,
+    '--cluster-key-file=/etc/other.key',
   ])
   const { config, needRestart } = reloadedConfig(running, read)
   assert.deepEqual(config, running)
-  assert.deepEqual(needRestart, [
-    'cluster-listen',
-    'cluster-advertise',
-    'cluster-key-file',
-    'cluster-cert',
-    'cluster-cert-key',
-    'cluster-ca',
-  ])
+  assert.deepEqual(needRestart, ['cluster-listen', 'cluster-advertise', 'cluster-key-file'])
 })

@@ -12,7 +12,6 @@ import { issueCertificate } from '../../../support/network/certificates.ts'
 import { LinkClock } from '../../../support/network/link-calls.ts'
 import { freePort, portOf } from '../../../support/kit/port.ts'
 import {
-  certificateSecurity,
   host,
   keySecurity,
   linksTo,
@@ -113,22 +112,6 @@ test('a server with a certificate in place of the key is refused, whoever has si
   const port = await listening(t, server)
   const { ask } = linksTo(t, { clock: new LinkClock(), security: key, port })
   assert((await ask().over()).error instanceof PeerUnreachable)
-})
-
-test('a server with a certificate of another authority is refused before anything is sent', async (t) => {
-  const [ours, foreign] = ['ours', 'foreign'].map((name) =>
-    issueCertificate({ name, isAuthority: true }),
-  )
-  assert(ours !== undefined && foreign !== undefined)
-  let served = 0
-  const { ask } = await twoNodes(t, {
-    owner: certificateSecurity(foreign, ours),
-    caller: certificateSecurity(ours),
-    answer: () => (served += 1),
-  })
-  const { error } = await ask().over()
-  assert(error instanceof PeerUnreachable)
-  assert.equal(served, 0)
 })
 
 test('a node that is not there yet is tried again for as long as calls wait', async (t) => {

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { connect as connectTls, type ConnectionOptions, TLSSocket } from 'node:tls'
 import { clientTlsOptions } from '../../../../src/cluster/link/link-security.ts'
-import type { LinkSecurity } from '../../../../src/cluster/node-links.ts'
 import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
 import { rareWarningPeriodMs } from '../../../../src/cluster/rare-warning.ts'
 import {
@@ -17,7 +16,6 @@ import {
 import { issueCertificate } from '../../../support/network/certificates.ts'
 import { LinkClock } from '../../../support/network/link-calls.ts'
 import {
-  certificateSecurity,
   host,
   keySecurity,
   linksTo,
@@ -28,14 +26,11 @@ import { until } from '../../../support/kit/until.ts'
 
 const keyText = 'the key of this cluster'
 const key = keySecurity(keyText)
-const authority = issueCertificate({ name: 'cluster', isAuthority: true })
-const foreign = issueCertificate({ name: 'other cluster', isAuthority: true })
-const certificates = certificateSecurity(authority)
 
-async function answersOf(t: TestContext, owner: LinkSecurity): Promise<void> {
+test('nodes with the same key call each other, with bodies of any size', async (t) => {
   const long = Buffer.alloc(4_000_000, Buffer.from(Array.from({ length: 251 }, (_, at) => at)))
   const { ask, accepted, warnings } = await twoNodes(t, {
-    owner,
+    owner: key,
     async answer(request, response) {
       const parts: Buffer[] = []
       for await (const part of request) parts.push(part)
@@ -56,58 +51,34 @@ async function answersOf(t: TestContext, owner: LinkSecurity): Promise<void> {
   await ask({ isFresh: true, method: 'POST', body: long }).over()
   assert.equal(accepted.length, 2)
   assert.deepEqual(warnings, [])
-}
+})
 
-test('nodes with the same key call each other, with bodies of any size', (t) => answersOf(t, key))
-
-test('nodes with certificates of one authority call each other, with bodies of any size', (t) =>
-  answersOf(t, certificates))
-
-/** The caller, the owner, and what the owner's log says: nothing, if it is the caller that refuses the owner. */
-const strangers: readonly (readonly [string, LinkSecurity, LinkSecurity, RegExp | undefined])[] = [
-  ['another key', keySecurity('the key of another cluster'), key, /it has another cluster key/],
-  ['a certificate for a key', certificates, key, /it does not use the cluster key/],
-  ['a key for a certificate', key, certificates, undefined],
-  [
-    'a certificate of another authority',
-    certificateSecurity(foreign, authority),
-    certificates,
-    /its certificate: /,
-  ],
-  [
-    'a certificate that has expired',
-    certificateSecurity(authority, authority, '20210101000000Z'),
-    certificates,
-    /its certificate: .*expired/i,
-  ],
-  ['trust in another authority', certificateSecurity(authority, foreign), certificates, undefined],
-]
-
-for (const [what, caller, owner, logged] of strangers) {
-  test(`a node with ${what} is refused at once, and nothing of its call is served`, async (t) => {
-    let served = 0
-    const { ask, warnings } = await twoNodes(t, { owner, caller, answer: () => (served += 1) })
-    const { error } = await ask().over()
-    assert(error instanceof PeerUnreachable)
-    assert.equal(served, 0)
-    if (logged === undefined) return
-    await until(() => warnings.length === 1)
-    assert.match(warnings[0] ?? '', logged)
-    assert.match(warnings[0] ?? '', /"peer":"127\.0\.0\.1"/)
-  })
-}
-
-test('what is logged about a refusal has no part of a key', async (t) => {
-  for (const [, caller, owner] of strangers) {
-    const { ask, warnings } = await twoNodes(t, { owner, caller })
-    await ask().over()
-    const text = warnings.join('\n')
-    assert.doesNotMatch(text, /PRIVATE|BEGIN|the key of/)
-    for (const { key: secret } of [caller, owner]) {
-      const bytes = Buffer.from(secret)
-      assert(!text.includes(bytes.toString('hex')) && !text.includes(bytes.toString('base64')))
-    }
+test('a node with another key is refused at once, nothing of its call is served, and the log has no part of a key', async (t) => {
+  const caller = keySecurity('the key of another cluster')
+  let served = 0
+  const { ask, warnings } = await twoNodes(t, { owner: key, caller, answer: () => (served += 1) })
+  const { error } = await ask().over()
+  assert(error instanceof PeerUnreachable)
+  assert.equal(served, 0)
+  await until(() => warnings.length === 1)
+  const [warning = ''] = warnings
+  assert.match(warning, /it has another cluster key/)
+  assert.match(warning, /"peer":"127\.0\.0\.1"/)
+  assert.doesNotMatch(warning, /the key of/)
+  for (const { key: secret } of [caller, key]) {
+    const bytes = Buffer.from(secret)
+    assert(!warning.includes(bytes.toString('hex')) && !warning.includes(bytes.toString('base64')))
   }
+})
+
+test('a client with a certificate in place of the key is refused', async (t) => {
+  const { cert, key: own } = issueCertificate({ name: 'node' })
+  const { pskCallback: _psk, ...options } = clientTlsOptions(key)
+  const { port, warnings, accepted } = await twoNodes(t, { owner: key })
+  await closed(connectTls({ ...options, cert, key: own, host, port }))
+  await until(() => warnings.length === 1)
+  assert.match(warnings[0] ?? '', /it does not use the cluster key/)
+  assert.equal(accepted.length, 0)
 })
 
 /** Resolves when the listener has closed the connection. */
@@ -120,7 +91,6 @@ function closed(socket: Socket, first: string | Buffer = ''): Promise<void> {
 
 const { ALPNProtocols: _protocols, ...withoutProtocol } = clientTlsOptions(key)
 const { pskCallback: _key, ...withoutKey } = clientTlsOptions(key)
-const { cert: _cert, key: _own, ...withoutCertificate } = clientTlsOptions(certificates)
 const old: ConnectionOptions = {
   ...clientTlsOptions(key),
   minVersion: 'TLSv1.2',
@@ -128,22 +98,20 @@ const old: ConnectionOptions = {
   ciphers: 'PSK',
 }
 
-const wrongClients: readonly (readonly [string, LinkSecurity, ConnectionOptions, RegExp])[] = [
-  ['no protocol', key, withoutProtocol, /it does not ask for postbote-link\/1 \(ALPN\)/],
+const wrongClients: readonly (readonly [string, ConnectionOptions, RegExp])[] = [
+  ['no protocol', withoutProtocol, /it does not ask for postbote-link\/1 \(ALPN\)/],
   [
     'another protocol',
-    key,
     { ...clientTlsOptions(key), ALPNProtocols: ['h2', 'http/1.1'] },
     /it does not ask for postbote-link\/1 \(ALPN\)/,
   ],
-  ['no key', key, withoutKey, /it does not use the cluster key/],
-  ['no certificate', certificates, withoutCertificate, /it has no certificate/],
-  ['TLS 1.2', key, old, /it does not speak TLS 1\.3/],
+  ['no key', withoutKey, /it does not use the cluster key/],
+  ['TLS 1.2', old, /it does not speak TLS 1\.3/],
 ]
 
-for (const [what, security, options, logged] of wrongClients) {
+for (const [what, options, logged] of wrongClients) {
   test(`a client of TLS with ${what} is refused`, async (t) => {
-    const { port, warnings, accepted } = await twoNodes(t, { owner: security })
+    const { port, warnings, accepted } = await twoNodes(t, { owner: key })
     await closed(connectTls({ ...options, host, port }))
     await until(() => warnings.length === 1)
     assert.match(warnings[0] ?? '', logged)
