@@ -3,7 +3,7 @@
  * are pure.
  */
 import { PostboteError } from '../errors.ts'
-import type { Scope } from '../shard/access-key-record.ts'
+import type { NeededScope, Scope } from '../kit/rights.ts'
 
 export type Access = 'root' | KeyAccess
 
@@ -34,12 +34,6 @@ export interface KeyAccess extends KeyLimits {
 export function familyIdOf({ id, makers }: KeyAccess): string {
   return makers?.at(-1)?.id ?? id
 }
-
-/** All scopes, in the order of the documentation. */
-export const scopes: readonly Scope[] = ['push', 'read', 'manage', 'all']
-
-/** What a call needs: a scope, or any key at all. */
-export type NeededScope = Scope | 'any'
 
 /** Throws KEY_LACKS_SCOPE, which names the scope. */
 export function assertScope(access: Access, needed: NeededScope): void {

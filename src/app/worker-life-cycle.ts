@@ -1,7 +1,7 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import { calledOperation } from '../operations/operation-of.ts'
-import { updateOperations } from '../operations/update-operations.ts'
-import { keysShard } from '../private-api/routes/key-routes.ts'
+import { isPushStream } from '../operations/operation.ts'
+import { keysShard } from '../shard/access-key-record.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
@@ -99,7 +99,7 @@ export class WorkerLifeCycle {
       // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
       isUnderWay: (response, shard) =>
         router.shardOf(response.req) === shard &&
-        calledOperation(response.req) !== updateOperations.pushUpdates &&
+        !isPushStream(calledOperation(response.req)) &&
         router.isUnderWay(response),
       onServed: (shard) => this.#served(shard),
       onLeft: (shard) => {

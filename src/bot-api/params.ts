@@ -14,8 +14,7 @@
 import { PostboteError } from '../errors.ts'
 import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../limits.ts'
 import { measureJson, skipSpace } from '../queue/json-scan.ts'
-import type { BodyLease } from '../http/body-budget.ts'
-import { type BodyRequest, hasBody, readBody, tooLarge } from '../http/body.ts'
+import { type BodyRequest, hasBody, readBody, tooLarge, type BodyLease } from '../http/body.ts'
 import { boundaryOf, parseMultipart } from '../http/multipart.ts'
 
 /** Where the parameters come from, and their limits. */

@@ -1,6 +1,6 @@
 /** The sums over all bots, of a shard, a worker or the whole server. Pure. */
 import { recordOf } from '../record-of.ts'
-import { type Health, healthWords } from '../webhook/health.ts'
+import { type Health, healthWords } from '../kit/states.ts'
 
 /** The sums. Plain numbers, because workers send them to each other as JSON. */
 export interface FleetCounts {

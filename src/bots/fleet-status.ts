@@ -1,8 +1,8 @@
 /** What lists of bots say about a bot, and which bots a question selects. Pure. */
 import { unreachable } from '../errors.ts'
+import type { FleetSort, FleetState, Health } from '../kit/states.ts'
 import type { QueueReport } from './bot-queue.ts'
 import type { FleetRow } from './fleet-index.ts'
-import type { Health } from '../webhook/health.ts'
 
 /** The state of the main queue of a bot. */
 export interface FleetStatus
@@ -20,27 +20,6 @@ export interface FleetStatus
   /** Undefined if a worker of an older version has answered. */
   readonly deadLetters?: number | undefined
 }
-
-/** The states that a list can select. */
-export const fleetStates = [
-  'healthy',
-  'degraded',
-  'behind',
-  'failing',
-  'unpolled',
-  'paused',
-  'stuck',
-  'idle',
-] as const
-
-/** One of the states. */
-export type FleetState = (typeof fleetStates)[number]
-
-/** What a list can be sorted by, highest first. */
-export const fleetSorts = ['pending', 'oldest_age', 'dead_letters'] as const
-
-/** One of the orders. */
-export type FleetSort = (typeof fleetSorts)[number]
 
 /** Which bots a list has, and in which order. */
 export interface FleetQuery {

@@ -6,7 +6,6 @@
  * The prefix lets people and scanners of repositories recognize it, and tells it from a key of the private API. The bot in it
  * leads a page to its bot; only the owner of the bot's shard knows whether the link is valid.
  */
-import type { PortalRight } from '../shard/bot-record.ts'
 
 /** The two parts of a secret. */
 export interface PortalSecret {
@@ -15,9 +14,6 @@ export interface PortalSecret {
 }
 
 const secretBytes = 32
-
-/** All rights, in the order of the documentation. */
-export const portalRights: readonly PortalRight[] = ['look', 'replay', 'test', 'check']
 
 /** Returns a new secret. `randomBytes` must be a CSPRNG (node:crypto's). */
 export function newPortalSecret(randomBytes: (count: number) => Buffer): string {

@@ -17,7 +17,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
-import type { StoredSecret } from '../shard/bot-record.ts'
+import type { StoredSecret } from '../kit/stored-secret.ts'
 
 /** The two parts of a token, before and after the colon. */
 export interface Token {

@@ -7,7 +7,8 @@
  * A trouble is over only when the bot is well, because whoever is told that believes it: not when another trouble covers it, and not
  * when the updates that nobody has fetched are gone.
  */
-import type { Health, Polls } from '../webhook/health.ts'
+import type { Polls } from '../webhook/health.ts'
+import type { Health } from '../kit/states.ts'
 import type { NewOperatorEvent, OperatorEventType, ReportEvent } from '../events/operator-event.ts'
 
 interface Kind {

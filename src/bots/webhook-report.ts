@@ -3,13 +3,13 @@ import type { WebhookRecord } from '../shard/bot-record.ts'
 import { recordOf } from '../record-of.ts'
 import { type OutcomeCounts, outcomes } from '../webhook/attempt-log.ts'
 import {
-  type Health,
   type HealthFacts,
   healthOf,
   healthWord,
   type HealthWordFacts,
   type Waiting,
 } from '../webhook/health.ts'
+import type { Health } from '../kit/states.ts'
 
 /** What getWebhookInfo shows. */
 export interface WebhookInfo {

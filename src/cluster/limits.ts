@@ -1,12 +1,6 @@
 /** The fixed bounds of the primary, its workers and what goes between them that several files use, each with its reason. src/limits.ts explains [ref] and "Chosen". */
+import { headerBytesMax } from '../http/limits.ts'
 import { kib, requestTimeoutMs } from '../limits.ts'
-
-// Bot API requests (protocol.md §3)
-/**
- * The head of a request or a forwarded response may have this many bytes. Chosen: four times Node's default, for clients
- * that send long parameters in the address; a connection may hold this much before its token is checked.
- */
-export const headerBytesMax = 64 * kib
 
 // Connections
 /**
@@ -29,17 +23,6 @@ export const connectionPacketBytesMax = requestLineBytesMax + 72 * kib
  * which caps larger values.
  */
 export const listenBacklog = 4_096
-/**
- * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms; a key gets as many
- * on all its connections, and the rest in later turns. A client over its budget of event-loop time gets one. The libraries
- * that bots are written with do not pipeline at all.
- */
-export const pipelinedPerTurnMax = 64
-/**
- * Connections are checked for late headers and requests this often. Node's default of 30 s would turn a limit of 10 s
- * into 40 s.
- */
-export const connectionsCheckMs = 1_000
 
 // Life of the process (protocol.md §10)
 /**

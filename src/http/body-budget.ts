@@ -11,6 +11,7 @@
  *     +-- up to `uncountedBodyBytes` nothing is counted at all
  */
 import type { Counters } from '../counters.ts'
+import type { BodyLease } from './body.ts'
 import { bodyPiecesPerCharge } from './limits.ts'
 import { kib } from '../limits.ts'
 
@@ -31,21 +32,6 @@ export interface BodyBudgetOptions<Request> {
   senderOf(request: Request): BodySender | undefined
   /** Called when the body of this request has arrived in `pieces` more pieces; never for a usual number of pieces. */
   onPieces?(request: Request, pieces: number): void
-}
-
-/** The part of the budget that one body has. */
-export interface BodyLease {
-  /**
-   * Counts `bytes` for this body instead of what was counted before, unless that was more.
-   *
-   * @param bytes - what the body takes in memory now
-   * @returns false if the budget or the sender's share is used up; what was counted before stays counted
-   */
-  hold(bytes: number): boolean
-  /** Counts another piece of the body that is not all of it. */
-  piece(): void
-  /** Returns everything to the budget. It may be called again. */
-  end(): void
 }
 
 /** The budget of one listener. `Request` is any type that `senderOf` understands. */

@@ -15,10 +15,24 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import type { BodyLease } from './body-budget.ts'
 import { GrowingBody } from './growing-body.ts'
 import { kib, mib } from '../limits.ts'
 import { withoutByteOrderMark } from './byte-order-mark.ts'
+
+/** The part of the budget that one body has. */
+export interface BodyLease {
+  /**
+   * Counts `bytes` for this body instead of what was counted before, unless that was more.
+   *
+   * @param bytes - what the body takes in memory now
+   * @returns false if the budget or the sender's share is used up; what was counted before stays counted
+   */
+  hold(bytes: number): boolean
+  /** Counts another piece of the body that is not all of it. */
+  piece(): void
+  /** Returns everything to the budget. It may be called again. */
+  end(): void
+}
 
 const noBytes = Buffer.alloc(0)
 const unreadRequests = new WeakSet<BodyRequest>()

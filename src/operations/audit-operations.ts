@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { declareOperations, type Operation } from './operation.ts'
+import { declareOperations } from './operation.ts'
 
 const { botId, listLimit, orNull, preciseTime } = fieldSchemas
 
@@ -70,14 +70,6 @@ export const auditOperations = declareOperations('server', {
       ),
   },
 })
-
-/**
- * Returns whether a call is recorded: whatever may change bots, their queues or keys, and the checks of shards. A push is
- * none, and a session changes nothing by itself.
- */
-export function isAudited({ method, scope }: Pick<Operation, 'method' | 'scope'>): boolean {
-  return (scope === 'manage' || scope === 'all') && method !== 'GET' && method !== 'HEAD'
-}
 
 function recordedCall() {
   return Type.Object(

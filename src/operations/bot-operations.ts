@@ -1,6 +1,6 @@
 /** The calls that register, show, change, list and remove bots. */
 import { type Static, Type } from 'typebox'
-import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
+import { fleetSorts, fleetStates } from '../kit/states.ts'
 import type { ErrorCode } from '../errors.ts'
 import { botIdMax, botIdMin, ttlSMax } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'

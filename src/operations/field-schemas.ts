@@ -1,5 +1,6 @@
 /** Schemas of the fields that several operations have. They are functions, as in all operations (operation.ts). */
 import {
+  type TArrayOptions,
   type TInteger,
   type TNumber,
   type TSchema,
@@ -8,7 +9,8 @@ import {
   type TNull,
   Type,
 } from 'typebox'
-import { healthWords } from '../webhook/health.ts'
+import { scopes } from '../kit/rights.ts'
+import { healthWords } from '../kit/states.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../limits.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
 
@@ -55,6 +57,9 @@ export const fieldSchemas = {
   mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),
   /** The health of a queue. */
   health: () => Type.Enum([...healthWords], { type: 'string' }),
+  /** What a key may do. */
+  scopes: (options: TArrayOptions = {}) =>
+    Type.Array(Type.Enum([...scopes], { type: 'string' }), options),
   /** The fields of botSummaryJson. */
   botNames: () => ({
     bot_id: fieldSchemas.botId(),

@@ -1,6 +1,6 @@
 /** The calls about the keys of the private API. */
-import { type TArrayOptions, Type } from 'typebox'
-import { scopes } from '../access/access.ts'
+import { Type } from 'typebox'
+import { scopes } from '../kit/rights.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { declareOperations } from './operation.ts'
@@ -77,11 +77,6 @@ export const keyOperations = declareOperations('keys', {
   },
 })
 
-/** The scopes of a key. */
-export function scopesSchema(options: TArrayOptions = {}) {
-  return Type.Array(Type.Enum([...scopes], { type: 'string' }), options)
-}
-
 /** A key may be for this many bots at most. Chosen: a tenant with its bots; 1,000 keys of this size take 10 MB in a worker. */
 const accessKeyBotsMax = 1_000
 /** The largest limit of a key per second: more than one server can do. A key that should do nothing is revoked. */
@@ -99,7 +94,7 @@ function newKey() {
         pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
         description: `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
       }),
-      scopes: scopesSchema({ minItems: 1, maxItems: scopes.length, uniqueItems: true }),
+      scopes: fieldSchemas.scopes({ minItems: 1, maxItems: scopes.length, uniqueItems: true }),
       bots: Type.Optional(
         Type.Array(Type.Integer({ minimum: botIdMin, maximum: botIdMax }), {
           minItems: 1,
@@ -141,7 +136,7 @@ function fields() {
   return {
     key_id: keyId(),
     name: Type.String(),
-    scopes: scopesSchema(),
+    scopes: fieldSchemas.scopes(),
     bots: orNull(Type.Array(botId())),
     updates_per_second: orNull(count('The limit of pushed updates.')),
     requests_per_second: orNull(count('The limit of requests.')),

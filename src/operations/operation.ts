@@ -13,9 +13,8 @@
  * somebody asks for the document. A row imports nothing of the server but lists of words and bounds.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
-import type { NeededScope } from '../access/access.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { PortalRight } from '../shard/bot-record.ts'
+import type { PortalRight, NeededScope } from '../kit/rights.ts'
 
 /**
  * Whom a call is about.
@@ -203,3 +202,26 @@ export type BodyOf<Row extends OperationRow> = ValueOf<Row['body']>
 
 /** The body of the response to a call that has succeeded, if that is JSON. */
 export type ResultOf<Row extends OperationRow> = ValueOf<Row['result']>
+
+/**
+ * Returns whether a call is recorded: whatever may change bots, their queues or keys, and the checks of shards. A push is
+ * none, and a session changes nothing by itself.
+ */
+export function isAudited({ method, scope }: Pick<Operation, 'method' | 'scope'>): boolean {
+  return (scope === 'manage' || scope === 'all') && method !== 'GET' && method !== 'HEAD'
+}
+
+/** Whether a call pushes one update. */
+export function isSinglePush(operation: Operation | undefined): boolean {
+  return operation?.scope === 'push' && operation.about === 'bot'
+}
+
+/** Whether a call pushes a stream of pairs. */
+export function isPushStream(operation: Operation | undefined): boolean {
+  return operation?.about === 'pairs'
+}
+
+/** Whether a call pushes updates. Pushes are the hot paths, and have limits of their own. */
+export function isPush(operation: Operation | undefined): boolean {
+  return isSinglePush(operation) || isPushStream(operation)
+}

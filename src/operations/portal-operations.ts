@@ -3,7 +3,7 @@
  * sends. What a link may call is told by the field `portal` of each row.
  */
 import { Type } from 'typebox'
-import { portalRights } from '../bots/portal-secret.ts'
+import { portalRights } from '../kit/rights.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { originLengthMax, portalLinkTtlSMax } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'

@@ -1,30 +1,12 @@
 /** The calls about the server itself: its health, counters, nodes and shards, and the sessions of browsers. */
 import { type TProperties, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
-import { scopesSchema } from './key-operations.ts'
+import { nodeStates, shardStates, workerStates } from '../kit/states.ts'
 import { shardsMax } from '../limits.ts'
 import { serverHistoryMinutes } from './limits.ts'
 import { content, declareOperations, json } from './operation.ts'
 
 const { botId, count, orNull, percentileMs, shard, time } = fieldSchemas
-
-/** `starting`: its workers do not serve yet. `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
-export const nodeStates = ['starting', 'serving', 'leaving', 'no database', 'unreachable'] as const
-/** `unknown`: its node is unreachable. The other states are those of docs/use/api.md. */
-export const shardStates = [
-  'serving',
-  'starting',
-  'checking',
-  'broken',
-  'no database',
-  'unknown',
-] as const
-
-/**
- * As the primary records them: `down` until the next process is started, `ending` when none is started any more. A process
- * that serves and whose event loop does not turn is `hanging`.
- */
-export const workerStates = ['serving', 'hanging', 'starting', 'down', 'ending'] as const
 
 const sessionPath = '/v1/session'
 const shardsPath = '/v1/shards'
@@ -152,7 +134,7 @@ export const sessionOperations = declareOperations('server', {
             Type.String({ description: 'The id of the key; null for the admin key.' }),
           ),
           name: orNull(Type.String({ description: 'The name of the key.' })),
-          scopes: scopesSchema(),
+          scopes: fieldSchemas.scopes(),
           bots: orNull(Type.Array(botId())),
           foreign_tokens: Type.Optional(
             Type.Literal(true, { description: 'The server has `--foreign-tokens`.' }),

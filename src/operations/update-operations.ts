@@ -8,7 +8,7 @@ import { orderingKeyBytesMax, shardsMax, ttlSMax } from '../limits.ts'
 import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { errorSchema } from './error-schema.ts'
-import { botPath, content, declareOperations, lines, type Operation } from './operation.ts'
+import { botPath, content, declareOperations, lines } from './operation.ts'
 
 const { botId, traceparent, updateId } = fieldSchemas
 
@@ -131,11 +131,6 @@ export const updateOperations = declareOperations('updates', {
     }),
   },
 })
-
-/** Whether a call pushes updates. Pushes are the hot paths, and have limits of their own. */
-export function isPush(operation: Operation | undefined): boolean {
-  return operation === updateOperations.pushUpdate || operation === updateOperations.pushUpdates
-}
 
 const traced =
   'The place of the producer in a trace (W3C Trace Context), which the endpoint gets with each delivery.'

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { webhookAttemptsKept } from '../limits.ts'
 import { outcomes } from '../webhook/attempt-log.ts'
-import { checkStates, checkSteps } from '../webhook/check-advice.ts'
+import { checkStates, checkSteps } from '../kit/states.ts'
 import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../webhook/limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import {

@@ -13,9 +13,8 @@ import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-
 import { addAnswers, answersOf } from './answers.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
-import type { Operation, ResultOf } from '../operations/operation.ts'
+import { isPush, isSinglePush, type Operation, type ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
-import { isPush, updateOperations } from '../operations/update-operations.ts'
 import { addOperation, type HandledCall } from './routes/add-operations.ts'
 import { assertMay } from './access/assert-may.ts'
 import { addAuditRoutes } from './routes/audit-routes.ts'
@@ -156,7 +155,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
     if (request.is404) throw noRoute(request, reply)
     if (access === 'root') return
     assertMay(access, operation, idIn(request.params))
-    if (operation === updateOperations.pushUpdate) assertUnderLimit(limiter, access, 'updates')
+    if (isSinglePush(operation)) assertUnderLimit(limiter, access, 'updates')
   })
   app.addHook('preHandler', async (request) => {
     const { access, routeOptions } = request

@@ -1,8 +1,9 @@
 /** The JSON that is stored of a key of the private API (`k` record), in shard 0 only. A field that is undefined is left out. */
-import type { StoredSecret } from './bot-record.ts'
+import type { Scope } from '../kit/rights.ts'
+import type { StoredSecret } from '../kit/stored-secret.ts'
 
-/** What a key may do: docs/use/api.md. The names are stored: do not rename. */
-export type Scope = 'push' | 'read' | 'manage' | 'all'
+/** The shard that has the keys. */
+export const keysShard = 0
 
 export interface AccessKeyRecord {
   readonly name: string

@@ -1,16 +1,6 @@
 /** The JSON that is stored of a bot (`b` record) and of each of its two queues' settings (`w` record). */
-
-export interface StoredSecret {
-  /** SHA-256 of the token's secret part, base64url. The secret itself is never stored. */
-  readonly sha256: string
-  /** Wall time from which the secret is refused; absent for the current secret. */
-  readonly endsAtMs?: number
-  /** Another server has made it, so it has no checksum. It is accepted only with `--foreign-tokens`. */
-  readonly isForeign?: true
-}
-
-/** What a link of the owner's page may allow. */
-export type PortalRight = 'look' | 'replay' | 'test' | 'check'
+import type { PortalRight } from '../kit/rights.ts'
+import type { StoredSecret } from '../kit/stored-secret.ts'
 
 /** A link of the owner's page. */
 export interface StoredPortalLink {

@@ -1,14 +1,9 @@
 /** What to do after a check of an endpoint (endpoint-check.ts), in one sentence. Pure. */
 import { unreachable } from '../errors.ts'
+import type { CheckStepName } from '../kit/states.ts'
 import type { Endpoint } from './endpoint.ts'
 import { certificateFaultOf, type WebhookFailure } from './failure.ts'
 import { webhookResponseTimeoutMs } from './limits.ts'
-
-/** The steps of a check, in their order. */
-export const checkSteps = ['name', 'addresses', 'connection', 'tls', 'post'] as const
-/** How a step can end. */
-export const checkStates = ['ok', 'failed', 'skipped'] as const
-export type CheckStepName = (typeof checkSteps)[number]
 
 /** How a check has ended. */
 export interface CheckEnd {

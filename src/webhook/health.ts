@@ -20,21 +20,9 @@
  */
 
 import { utcText } from '../clock.ts'
+import type { Health } from '../kit/states.ts'
 import { webhookFailingMin } from './limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
-
-/** The words. */
-export const healthWords = [
-  'healthy',
-  'degraded',
-  'behind',
-  'failing',
-  'paused',
-  'unpolled',
-] as const
-
-/** The state of a queue in one word. */
-export type Health = (typeof healthWords)[number]
 
 /** What a dispatcher waits for. */
 export interface Waiting {

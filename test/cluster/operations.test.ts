@@ -1,7 +1,7 @@
 /** Holds every call of the private API to its row in the table of operations. `Server.admin` compares each response with the document. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { scopes } from '../../src/access/access.ts'
+import { scopes } from '../../src/kit/rights.ts'
 import { apiOperations } from '../../src/operations/api-operations.ts'
 import { type Operation, querySchema } from '../../src/operations/operation.ts'
 import { KeyUser } from '../support/server/key-user.ts'

@@ -15,12 +15,18 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { calledOperation } from '../../operations/operation-of.ts'
-import { isPush, updateOperations } from '../../operations/update-operations.ts'
+import { isPush, isSinglePush } from '../../operations/operation.ts'
 import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
-import type { BodyLease } from '../../http/body-budget.ts'
-import { dropBody, gotText, hasBody, mustClose, receiveBody } from '../../http/body.ts'
+import {
+  dropBody,
+  gotText,
+  hasBody,
+  mustClose,
+  receiveBody,
+  type BodyLease,
+} from '../../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
@@ -49,8 +55,7 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   const { method, headers } = incoming
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
   // No other call uses the key.
-  const isSinglePush = calledOperation(incoming) === updateOperations.pushUpdate
-  return headers['idempotency-key'] !== undefined && isSinglePush
+  return headers['idempotency-key'] !== undefined && isSinglePush(calledOperation(incoming))
 }
 
 /** Returns the id that this worker gives to a call without one, so that it is the same wherever it is sent to; pushes get none. */

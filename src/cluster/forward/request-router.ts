@@ -15,9 +15,9 @@
  * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { keysShard } from '../../private-api/routes/key-routes.ts'
+import { keysShard } from '../../shard/access-key-record.ts'
 import { calledOperation, pathPart } from '../../operations/operation-of.ts'
-import { updateOperations } from '../../operations/update-operations.ts'
+import { isPushStream, isSinglePush } from '../../operations/operation.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
@@ -149,7 +149,7 @@ export class RequestRouter {
 
   /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
   mayLast(request: IncomingMessage): boolean {
-    return isPushStream(request) || PipelinedCalls.isWaiting(request)
+    return isPushStream(calledOperation(request)) || PipelinedCalls.isWaiting(request)
   }
 
   /**
@@ -239,9 +239,9 @@ export class RequestRouter {
   /** True for pushes to this process: private-api/ingest/push-order.ts stores them in order, and many of them in one group. */
   #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
     return (
-      isSinglePush(before.req) &&
+      isSinglePush(calledOperation(before.req)) &&
       !forwarded.has(before) &&
-      isSinglePush(request) &&
+      isSinglePush(calledOperation(request)) &&
       this.#wayOf('private', request) === here
     )
   }
@@ -250,7 +250,7 @@ export class RequestRouter {
     kind: ListenerKind,
     request: IncomingMessage,
   ): typeof here | typeof nowhere | 'successor' {
-    if (kind === 'private' && isPushStream(request)) {
+    if (kind === 'private' && isPushStream(calledOperation(request))) {
       // If it were forwarded, it would last as long as its producer likes. A producer's own stream is split here for all
       // owners.
       return this.hasLeft && isFromPeer(request) ? nowhere : here
@@ -288,7 +288,7 @@ export class RequestRouter {
       dropsBody,
       bodies: bodies[kind],
       refused:
-        kind === 'private' && isSinglePush(request)
+        kind === 'private' && isSinglePush(calledOperation(request))
           ? (code) => countRefusal(counters, code)
           : undefined,
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
@@ -312,12 +312,4 @@ const shardPartNth = 3
 
 function shardNamed(text: string, shards: number): number | undefined {
   return /^\d{1,3}$/.test(text) && Number(text) < shards ? Number(text) : undefined
-}
-
-function isSinglePush(request: IncomingMessage): boolean {
-  return calledOperation(request) === updateOperations.pushUpdate
-}
-
-function isPushStream(request: IncomingMessage): boolean {
-  return calledOperation(request) === updateOperations.pushUpdates
 }

@@ -1,5 +1,5 @@
 /** One request on its way over a link, and its response. */
-import { headerBytesMax } from '../limits.ts'
+import { headerBytesMax } from '../../http/limits.ts'
 import { frameType, fin } from './frame.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import type { RequestFields } from './request-fields.ts'

@@ -9,7 +9,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Clock, every, type Timer } from '../../clock.ts'
-import { connectionsCheckMs } from '../limits.ts'
+import { connectionsCheckMs } from '../../http/limits.ts'
 import { incomingOf, isAnswered } from '../connection/native-handle.ts'
 
 export interface BodyDeadlineOptions {

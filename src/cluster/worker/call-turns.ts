@@ -18,7 +18,7 @@ import type { Clock } from '../../clock.ts'
 import { holdReading } from '../../http/hold-reading.ts'
 import { unwatchClose, watchClose } from '../../http/once-closed.ts'
 import { Fifo } from '../../kit/fifo.ts'
-import { pipelinedPerTurnMax } from '../limits.ts'
+import { pipelinedPerTurnMax } from '../../http/limits.ts'
 
 export interface CallTurnsOptions {
   readonly clock: Clock

@@ -14,7 +14,7 @@ import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { PostboteError } from '../../errors.ts'
 import { GrowingBody } from '../../http/growing-body.ts'
-import { headerBytesMax } from '../limits.ts'
+import { headerBytesMax } from '../../http/limits.ts'
 import { lineEndIn, requestLineStart, withEncodedTarget } from '../connection/request-line-start.ts'
 import { parseFrom, type ParserError } from '../connection/native-handle.ts'
 

@@ -10,7 +10,6 @@ import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../../limits.ts'
 import { idempotencyKeyLengthMax } from '../../operations/limits.ts'
-import type { RowOptions } from '../../shard/update-rows.ts'
 import { readTraceparent } from '../../tracing/traceparent.ts'
 
 /** The options that both forms have. */
@@ -154,6 +153,14 @@ export function readIdempotencyKey(value: unknown): string | undefined {
   throw refusal('idempotency_key', `1 to ${idempotencyKeyLengthMax} printable ASCII characters`)
 }
 
+/** The options that only a single push has in its headers. */
+export interface PushHeaders {
+  /** The producer's key. A later push with the same key gets the result of this one. */
+  readonly idempotencyKey: string | undefined
+  /** The place of the producer in its trace. */
+  readonly traceparent?: string | undefined
+}
+
 type WithHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct'>
 
 /**
@@ -179,10 +186,7 @@ export function readIdempotencyHeader(request: WithHeaders): string | undefined 
  * @param isTraced - Whether updates are traced. A place in a trace that is not valid is ignored, as the standard says.
  * @throws BAD_REQUEST as `readIdempotencyHeader`.
  */
-export function readPushHeaders(
-  request: WithHeaders,
-  isTraced: boolean,
-): Pick<RowOptions, 'idempotencyKey' | 'traceparent'> {
+export function readPushHeaders(request: WithHeaders, isTraced: boolean): PushHeaders {
   const idempotencyKey = readIdempotencyHeader(request)
   if (!isTraced) return { idempotencyKey }
   return { idempotencyKey, traceparent: readTraceparent(request.headers['traceparent']) }

@@ -19,9 +19,6 @@ import type { PrivateApiOptions } from '../private-api-options.ts'
 
 type Options = Pick<PrivateApiOptions, 'keys'> & AskingRoute<'keysChanged'>
 
-/** The shard that has the keys. */
-export const keysShard = 0
-
 export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   const { registry } = options.keys
 

@@ -1,7 +1,7 @@
 /** Routes that make, list and end links to the owner's page of a bot (protocol.md §9), and the test update of that page. */
 import type { FastifyInstance } from 'fastify'
 import { portalPagePath } from '../../bot-api/target.ts'
-import { portalRights } from '../../bots/portal-secret.ts'
+import { portalRights } from '../../kit/rights.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { portalOperations } from '../../operations/portal-operations.ts'

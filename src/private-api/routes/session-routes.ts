@@ -5,7 +5,8 @@
  * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
 import type { FastifyInstance } from 'fastify'
-import { type Access, scopes } from '../../access/access.ts'
+import { type Access } from '../../access/access.ts'
+import { scopes } from '../../kit/rights.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { sessionOperations } from '../../operations/server-operations.ts'
 import { addOperations } from './add-operations.ts'

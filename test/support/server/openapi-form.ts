@@ -3,7 +3,7 @@
  * misplaced field is an error. The schemas in the document are checked against the meta-schema of JSON Schema 2020-12.
  */
 import { type TProperties, type TSchema, Type } from 'typebox'
-import { scopes } from '../../../src/access/access.ts'
+import { scopes } from '../../../src/kit/rights.ts'
 
 const text = Type.String({ minLength: 1 })
 const anySchema = Type.Unknown()

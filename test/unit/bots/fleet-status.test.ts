@@ -3,12 +3,11 @@ import { test } from 'node:test'
 import { FleetRows } from '../../../src/bots/fleet-rows.ts'
 import {
   fleetOrder,
-  type FleetState,
-  fleetStates,
   type FleetStatus,
   hasPrefix,
   isInState,
 } from '../../../src/bots/fleet-status.ts'
+import { type FleetState, fleetStates } from '../../../src/kit/states.ts'
 
 const quiet: FleetStatus = {
   mode: 'polling',

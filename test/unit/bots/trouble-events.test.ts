@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TroubleEvents } from '../../../src/bots/trouble-events.ts'
-import type { Health } from '../../../src/webhook/health.ts'
+import type { Health } from '../../../src/kit/states.ts'
 
 const minuteMs = 60_000
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkAdvice, type CheckStepName, checkSteps } from '../../../src/webhook/check-advice.ts'
+import { checkAdvice } from '../../../src/webhook/check-advice.ts'
+import { type CheckStepName, checkSteps } from '../../../src/kit/states.ts'
 import { failureOf, tlsFailureOf, WebhookFailure } from '../../../src/webhook/failure.ts'
 
 const endpoint = { host: 'bot.example', port: 8443 }

@@ -14,13 +14,12 @@ import { fleetHealthMetrics } from '../../../src/metrics.ts'
 import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
 import { AttemptRecorder } from '../../../src/webhook/attempt-recorder.ts'
 import {
-  type Health,
   type HealthFacts,
   healthOf,
-  healthWords,
   type Polls,
   type Waiting,
 } from '../../../src/webhook/health.ts'
+import { type Health, healthWords } from '../../../src/kit/states.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 interface Row {

@@ -5,7 +5,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
-import { headerBytesMax } from '../../../../src/cluster/limits.ts'
+import { headerBytesMax } from '../../../../src/http/limits.ts'
 import { requestOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { endEmptyRequest } from '../../../../src/http/end-empty-request.ts'
 import { watchClose } from '../../../../src/http/once-closed.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
+import { pipelinedPerTurnMax } from '../../../../src/http/limits.ts'
 import { callsWaitingMax, CallTurns } from '../../../../src/cluster/worker/call-turns.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 

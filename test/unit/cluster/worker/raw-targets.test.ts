@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { headerBytesMax } from '../../../../src/cluster/limits.ts'
+import { headerBytesMax } from '../../../../src/http/limits.ts'
 import { RawTargets } from '../../../../src/cluster/worker/raw-targets.ts'
 import { refuseBytes } from '../../../../src/cluster/worker/worker-servers.ts'
 import { type RawConnection, RawServer } from '../../../support/producers/raw-http.ts'

@@ -24,8 +24,7 @@ import {
   type ServedApp,
   type WorkerServersOptions,
 } from '../../../../src/cluster/worker/worker-servers.ts'
-import { headerBytesMax } from '../../../../src/cluster/limits.ts'
-import { bodyPiecesPerCharge } from '../../../../src/http/limits.ts'
+import { bodyPiecesPerCharge, headerBytesMax } from '../../../../src/http/limits.ts'
 import { watchClose } from '../../../../src/http/once-closed.ts'
 import { type RawAnswer, RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
