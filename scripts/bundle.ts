@@ -1,8 +1,8 @@
 /**
  * Replaces the compiled entry files of processes and threads with bundles: a worker that loads a bundle starts in half
  * the CPU time that several hundred files take (docs/inside/design.md). Bundles are not minified, so that stack traces name
- * functions, and the bundle names the source file above each part. The worker of the tests of processes is bundled for the
- * same reason. Then bundles the dashboard into dist/dashboard/.
+ * functions, and the bundle names the source file above each part. The worker of the tests of processes, and the program that
+ * tests run in their process, are bundled for the same reason. Then bundles the dashboard into dist/dashboard/.
  */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -18,6 +18,7 @@ await build({
     ...['src/main', 'src/program', ...workers].map((name) => ({ in: `${name}.ts`, out: name })),
     // One folder below dist/, as entry-files.ts says.
     { in: 'test/cluster/test-worker.ts', out: 'test/test-worker' },
+    { in: 'test/support/programs/program-in-process.ts', out: 'test/program-in-process' },
   ],
   outdir: 'dist',
   bundle: true,

@@ -12,9 +12,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { botOf } from '../support/server/bot-of.ts'
-import { run } from '../support/kit/child-process.ts'
 import { startBot } from '../support/bots/framework-bot.ts'
 import { isRunning } from '../support/kit/is-running.ts'
 import { startBusyReceiver } from '../support/producers/busy-receiver.ts'
@@ -24,9 +22,9 @@ import { takingPart, testEachFramework } from '../support/bots/test-each-framewo
 import { pushTexts } from '../support/bots/text-messages.ts'
 import { Together } from '../support/kit/together.ts'
 import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const firstWorker = 0
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 interface Disturbance {
   readonly what: string
@@ -140,6 +138,6 @@ async function killFirstWorker(server: Server): Promise<Server> {
 }
 
 async function reload(server: Server): Promise<Server> {
-  await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  await outputOf(['reload', '--dir', server.dir])
   return server
 }

@@ -4,12 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startCluster } from '../support/server/cluster.ts'
-import {
-  databaseWorld,
-  joinedDatabases,
-  postbote,
-  type TestDatabase,
-} from '../support/server/database.ts'
+import { databaseWorld, joinedDatabases, type TestDatabase } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { documentIs } from '../support/server/documented-response.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
-import { run } from '../support/kit/child-process.ts'
 import { freshBotOf, registerBots } from '../support/server/bot-of.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
@@ -13,8 +11,8 @@ import { type Server, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const world = databaseWorld()
 const shared = sharedServer()
 
@@ -182,12 +180,11 @@ test('an answered change is in the audit after kill -9 of a worker, of all proce
   const file = join(temporaryDirectory(t), 'backup')
   const copy = join(temporaryDirectory(t), 'data')
   const place = ['--dir', again.dir, '--admin-port', new URL(again.privateUrl).port]
-  await run(process.execPath, [mainFile, 'export', file, ...place])
-  const listed = [mainFile, 'audit', '--operation', 'createBot', ...place]
-  const { stdout } = await run(process.execPath, listed)
-  assert.match(stdout, new RegExp(`admin key +POST /v1/bots +${bots.at(-1)}`))
+  await outputOf(['export', file, ...place])
+  const listed = await outputOf(['audit', '--operation', 'createBot', ...place])
+  assert.match(listed, new RegExp(`admin key +POST /v1/bots +${bots.at(-1)}`))
   await again.stop()
-  await run(process.execPath, [mainFile, 'import', file, '--dir', copy, '--shards', '4'])
+  await outputOf(['import', file, '--dir', copy, '--shards', '4'])
   const imported = await startServer(t, { workers: 1, dir: copy })
   assert.deepEqual(await rowsOf(imported, 'operation=createBot'), rows)
 })

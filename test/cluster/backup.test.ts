@@ -18,13 +18,9 @@ import { fileURLToPath } from 'node:url'
 import { SectionCheck } from '../../src/shard/backup-check.ts'
 import { BackupError, BackupFrames } from '../../src/shard/backup-frame.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
-import {
-  botsOfAllShards,
-  type CommandEnd,
-  databaseWorld,
-  postbote,
-  wait,
-} from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
+import type { CommandEnd } from '../support/programs/run-in-process.ts'
 import {
   type EndingTest,
   type RegisteredBot,

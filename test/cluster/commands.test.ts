@@ -6,35 +6,20 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { mainFile, postbote as runMain } from '../support/programs/postbote.ts'
+import type { CommandEnd } from '../support/programs/run-in-process.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const localServer = shared((owner) => startServer(owner, { flags: ['--local'] }))
 
-interface End {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
 /** Runs a command against a server, which it finds by the options for that. */
-async function postbote(server: Server, args: readonly string[], input = ''): Promise<End> {
+function postbote(server: Server, args: readonly string[], input = ''): Promise<CommandEnd> {
   const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
-  return runMain([...args, ...place], input)
-}
-
-async function runMain(args: readonly string[], input = ''): Promise<End> {
-  const child = spawn(process.execPath, [mainFile, ...args])
-  const ended = once(child, 'close')
-  child.stdin.end(input)
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
-  const [code]: unknown[] = await ended
-  return { code: typeof code === 'number' ? code : null, out, err }
+  return runMain([...args, ...place], {}, input)
 }
 
 test('bots are registered, listed, shown and removed, and get new tokens', async () => {

@@ -10,9 +10,9 @@ import {
   botsOfAllShards,
   databaseWorld,
   joinedDatabases,
-  postbote,
   type TestDatabase,
 } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { readFilesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'

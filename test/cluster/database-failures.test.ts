@@ -7,11 +7,11 @@ import { test } from 'node:test'
 import {
   botsOfAllShards,
   databaseWorld,
-  postbote,
   signalAll,
   treeOf,
   wait,
 } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import type { Postgres } from '../support/server/postgres.ts'
 import { PushLedger } from '../support/producers/push-ledger.ts'
 import { type Answer, type EndingTest, type Server, startServer } from '../support/server/server.ts'

@@ -7,10 +7,10 @@ import { type TestContext, test } from 'node:test'
 import {
   botsOfAllShards,
   databaseWorld,
-  postbote,
   type TestDatabase,
   wait,
 } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { PushLedger } from '../support/producers/push-ledger.ts'
 import {
   type Answer,

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { Webhook } from 'standardwebhooks'
-import { run } from '../support/kit/child-process.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
@@ -13,8 +11,8 @@ import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { recoveredSuccesses } from '../../src/webhook/recovery-watch.ts'
 import { until } from '../support/kit/until.ts'
 import { type Answer, endpoint, ok } from '../support/webhook/webhook-endpoints.ts'
+import { mainFile, outputOf, postbote } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const failing: Answer = (response) => void response.writeHead(500).end()
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
@@ -119,7 +117,7 @@ test('a reader goes on after its last event, at another worker, after a reload a
     /^postbote_workers_restarted_total 1$/m,
   )
   const live = await follow(server, '')
-  await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  await outputOf(['reload', '--dir', server.dir])
   await until(() => live.isEnded)
   assert.deepEqual(live.events, [], 'a reload is no event')
   const again = await server.restart()
@@ -160,7 +158,7 @@ test('events are delivered in order and signed, each again until it is accepted,
     await fillQueue(server)
     return hook.received.length > 0
   })
-  await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  await outputOf(['reload', '--dir', server.dir])
   await fillQueue(server)
   answer = ok
   const events = await follow(server)
@@ -212,8 +210,9 @@ test('a worker is restarted and a reload is refused while the file of the secret
   const flags = ['--local', `--events-url=${hook.url}`, `--events-secret-file=${file}`]
   const server = await startServer(t, { workers: 1, flags })
   rmSync(file)
-  const reload = run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
-  await assert.rejects(reload, /cannot read the secrets of --events-secret-file/)
+  const reload = await postbote(['reload', '--dir', server.dir])
+  assert.notEqual(reload.code, 0)
+  assert.match(reload.err, /cannot read the secrets of --events-secret-file/)
   await killWorker(server)
   // The new worker sends it.
   await until(() => hook.received.some(({ body }) => body.includes('worker.restarted')))
@@ -224,7 +223,7 @@ test('postbote events shows the last events for people and for programs, and fol
   await killWorker(server)
   const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
   const { spawn } = await import('node:child_process')
-  const outputOf = (args: readonly string[]) => {
+  const following = (args: readonly string[]) => {
     const child = spawn(process.execPath, [mainFile, 'events', ...args, ...place])
     t.after(() => child.kill('SIGKILL'))
     const shown = { out: '', code: undefined as number | null | undefined, child }
@@ -232,9 +231,9 @@ test('postbote events shows the last events for people and for programs, and fol
     child.on('close', (code) => (shown.code = code))
     return shown
   }
-  const people = outputOf([])
-  const programs = outputOf(['--json', '--last', '0'])
-  const others = outputOf(['--type', 'queue.full'])
+  const people = following([])
+  const programs = following(['--json', '--last', '0'])
+  const others = following(['--type', 'queue.full'])
   await until(() => people.out !== '')
   await until(async () => {
     await killWorker(server)

@@ -5,22 +5,18 @@
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { readFilesIn } from '../support/kit/files-in.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { compareRefusals, guessed } from '../support/server/compare-refusals.ts'
 import { freshAddress } from '../support/server/fresh-address.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const run = promisify(execFile)
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const started = shared((owner) =>
   startServer(owner, { workers: 2, flags: ['--foreign-tokens', '--log-level=trace'] }),
 )
@@ -127,10 +123,9 @@ test('the command line takes such a token from a file', async (t) => {
   writeFileSync(file, `${token}\n`)
   const place = [`--dir=${server.dir}`, `--admin-port=${new URL(server.privateUrl).port}`]
   const names = ['--first-name=A', '--username=a_bot']
-  const args = ['bots', 'register', ...names, `--token-file=${file}`, ...place]
-  const { stdout } = await run(process.execPath, [mainFile, ...args])
+  const out = await outputOf(['bots', 'register', ...names, `--token-file=${file}`, ...place])
   registered.push(token)
-  assert.equal(stdout, `${token}\n`)
+  assert.equal(out, `${token}\n`)
   assert.equal((await server.call(token, 'getMe')).status, 200)
 })
 

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { run } from '../support/kit/child-process.ts'
 import { registerBots } from '../support/server/bot-of.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
@@ -12,8 +10,8 @@ import { startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const singleServer = sharedServer()
 const world = databaseWorld()
 const skip = world.obstacle
@@ -48,7 +46,7 @@ test('no reload fails a request with a key', async (t) => {
   const user = await KeyUser.make(server, { name: 'producer through reloads', scopes: ['push'] })
   const { codes, end } = load(t, user, bots)
   for (let round = 0; round < 3; round++) {
-    await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+    await outputOf(['reload', '--dir', server.dir])
     const before = codes.get('200') ?? 0
     await until(() => (codes.get('200') ?? 0) > before + 50, 60_000)
   }
@@ -82,13 +80,13 @@ test('keys outlive a restart, and an export and import into another number of sh
   const directory = temporaryDirectory(t)
   const file = join(directory, 'backup')
   const where = ['--url', server.privateUrl, '--key-file', join(server.dir, 'admin.key')]
-  await run(process.execPath, [mainFile, 'export', file, ...where])
+  await outputOf(['export', file, ...where])
   const again = await server.restart()
   assert.equal(await user.at(again).push(bots[0]), '200')
   assert.equal(await revoked.at(again).push(bots[0]), 'UNAUTHORIZED')
 
   const dir = join(directory, 'imported')
-  await run(process.execPath, [mainFile, 'import', file, '--dir', dir, '--shards', '2'])
+  await outputOf(['import', file, '--dir', dir, '--shards', '2'])
   const imported = await startServer(t, { workers: 2, dir })
   assert.equal(await user.at(imported).push(bots[1]), '200')
   assert.equal(await revoked.at(imported).push(bots[1]), 'UNAUTHORIZED')

@@ -3,12 +3,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { keyPlacesShare } from '../../src/access/key-shares.ts'
 import { PostboteClient } from '../../src/client/postbote-client.ts'
 import { tailsMax } from '../../src/private-api/routes/tail-routes.ts'
 import { eventStreamsMax } from '../../src/private-api/routes/event-routes.ts'
-import { run } from '../support/kit/child-process.ts'
 import { registerBots } from '../support/server/bot-of.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { RawPushStream } from '../support/producers/raw-push-stream.ts'
@@ -17,8 +15,8 @@ import { sharedServer } from '../support/server/shared-server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const shared = sharedServer()
 const message = { message: { text: 'hello' } }
 let made = 0
@@ -346,10 +344,9 @@ test('postbote keys makes, lists, rotates and revokes keys, and other commands t
   const server = await shared()
   const [botId] = await registerBots(server)
   const directory = temporaryDirectory(t)
-  const postbote = async (args: readonly string[], keyFile = join(server.dir, 'admin.key')) => {
+  const postbote = (args: readonly string[], keyFile = join(server.dir, 'admin.key')) => {
     const where = ['--url', server.privateUrl, '--key-file', keyFile]
-    const { stdout } = await run(process.execPath, [mainFile, ...args, ...where])
-    return stdout
+    return outputOf([...args, ...where])
   }
   const name = newName()
   const limits = ['--bots', String(botId), '--updates-per-second', '100', '--ttl', '3600']

@@ -1,18 +1,16 @@
 /** What a platform sets of its bots with a real server: webhooks, names, delivery settings, and many bots at once. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { makeCertificate } from '../support/network/certificates.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { postbote } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const localServer = shared((owner) =>
   startServer(owner, { workers: 2, flags: ['--local', '--attempt-body-of-reserved'] }),
 )
@@ -138,7 +136,7 @@ test('the commands set, show and delete a webhook, whose URL and secret come fro
   const secretFile = join(server.dir, '..', 'webhook-secret')
   writeFileSync(secretFile, 'from-a-file\n')
   const id = String(botId)
-  const set = postbote(
+  const set = await command(
     server,
     ['webhook', 'set', id, '--secret-token-file', secretFile, '--allowed-updates', 'message,poll'],
     `${sink.url('/of-command')}\n`,
@@ -149,11 +147,11 @@ test('the commands set, show and delete a webhook, whose URL and secret come fro
   const [delivery] = sink.deliveries
   assert.equal(delivery?.path, '/of-command')
   assert.equal(delivery?.headers['x-telegram-bot-api-secret-token'], 'from-a-file')
-  const [, shown] = postbote(server, ['webhook', 'show', id])
+  const [, shown] = await command(server, ['webhook', 'show', id])
   assert.match(shown, /^host +127\.0\.0\.1:\d+$/m)
   assert.match(shown, /^has_secret_token +yes$/m)
   assert.doesNotMatch(shown, /of-command|from-a-file/)
-  assert.deepEqual(postbote(server, ['webhook', 'delete', id]), [
+  assert.deepEqual(await command(server, ['webhook', 'delete', id]), [
     0,
     `bot ${botId}: Webhook was deleted\n`,
     '',
@@ -292,39 +290,42 @@ test('bots set changes names and settings, with headers from a file, and needs s
   writeFileSync(file, 'Authorization: Bearer in-a-file\nX-A: 1\n')
   const id = String(botId)
   const options = ['--headers-file', file, '--default-ttl', '60', '--retry-delays', '0,5']
-  assert.deepEqual(postbote(server, ['bots', 'set', id, '--validate', 'telegram', ...options]), [
-    0,
+  assert.deepEqual(
+    await command(server, ['bots', 'set', id, '--validate', 'telegram', ...options]),
     [
-      `validate is telegram for bot ${id}`,
-      `default_ttl is 60 for bot ${id}`,
-      `retry_delays is [0,5] for bot ${id}`,
-      `headers is ["Authorization","X-A"] for bot ${id}`,
+      0,
+      [
+        `validate is telegram for bot ${id}`,
+        `default_ttl is 60 for bot ${id}`,
+        `retry_delays is [0,5] for bot ${id}`,
+        `headers is ["Authorization","X-A"] for bot ${id}`,
+        '',
+      ].join('\n'),
       '',
-    ].join('\n'),
-    '',
-  ])
-  const [code, out] = postbote(server, ['bots', 'set', id, '--default-ttl', 'none'])
+    ],
+  )
+  const [code, out] = await command(server, ['bots', 'set', id, '--default-ttl', 'none'])
   assert.equal(code, 0)
   assert.doesNotMatch(out, /default_ttl/)
-  const [, shown] = postbote(server, ['bots', 'show', id])
+  const [, shown] = await command(server, ['bots', 'show', id])
   assert.match(shown, /^retry_delays +\[0,5\]$/m)
   assert.doesNotMatch(shown, /in-a-file|default_ttl/)
-  assert.equal(postbote(server, ['bots', 'set', id])[0], 2)
+  assert.equal((await command(server, ['bots', 'set', id]))[0], 2)
   writeFileSync(file, 'X-in-a-file\n')
   const args = ['bots', 'set', id, '--headers-file', file]
-  const [refusedCode, refusedOut, refusedText] = postbote(server, args)
+  const [refusedCode, refusedOut, refusedText] = await command(server, args)
   assert.equal(refusedCode, 2)
   assert.match(refusedText ?? '', /expected one "Name: value" in each line/)
   assert.doesNotMatch(`${refusedOut}${refusedText}`, /X-in/)
 })
 
 /** Runs a command and returns its exit code and output. */
-function postbote(
+async function command(
   server: Server,
   args: readonly string[],
   input = '',
-): readonly [number | null, string, string] {
+): Promise<readonly [number | null, string, string]> {
   const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
-  const end = spawnSync(process.execPath, [mainFile, ...args, ...place], { input })
-  return [end.status, end.stdout.toString(), end.stderr.toString()]
+  const { code, out, err } = await postbote([...args, ...place], {}, input)
+  return [code, out, err]
 }

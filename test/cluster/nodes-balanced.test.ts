@@ -17,7 +17,8 @@ import {
   startNginxBalancer,
 } from '../support/programs/balancer.ts'
 import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { haproxyObstacle } from '../support/programs/haproxy.ts'
 import { nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient } from '../support/programs/nginx-client.ts'

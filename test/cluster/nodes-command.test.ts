@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
-import { databaseWorld, postbote, type TestDatabase } from '../support/server/database.ts'
+import { databaseWorld, type TestDatabase } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()

@@ -7,10 +7,10 @@ import {
   botsOfAllShards,
   databaseWorld,
   joinedDatabases,
-  postbote,
   type TestDatabase,
   wait,
 } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { PushLedger } from '../support/producers/push-ledger.ts'
 import { type RegisteredBot, type Server, startSingleServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import type { RegisteredBot, Server } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 

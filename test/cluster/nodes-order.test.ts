@@ -9,13 +9,8 @@ import { test } from 'node:test'
 import { checkOver, OrderedPushes } from '../nemeses/ordered-pushes.ts'
 import { type MoveCounts, ShardMoves } from '../nemeses/shard-moves.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
-import {
-  botsOfAllShards,
-  databaseWorld,
-  postbote,
-  signalAll,
-  wait,
-} from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, signalAll, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import type { Server } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 

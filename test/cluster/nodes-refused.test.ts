@@ -6,7 +6,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startCluster } from '../support/server/cluster.ts'
-import { databaseWorld, postbote } from '../support/server/database.ts'
+import { databaseWorld } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const world = databaseWorld()

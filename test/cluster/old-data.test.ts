@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { postbote } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { type OldData, oldDataOf } from '../support/server/old-data.ts'
 import { startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { portalLinksMax } from '../../src/bots/portal-links.ts'
-import { run } from '../support/kit/child-process.ts'
 import { filesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
@@ -17,8 +15,8 @@ import { shared, sharedServer } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const base = 'https://bots.example.com'
 const publicServer = shared((owner) =>
   startServer(owner, {
@@ -322,7 +320,7 @@ test('links outlive a kill and an import, their secrets are nowhere to be read, 
   const where = ['--url', server.privateUrl, '--key-file', join(server.dir, 'admin.key')]
   const directory = temporaryDirectory(t)
   const file = join(directory, 'backup')
-  await run(process.execPath, [mainFile, 'export', file, ...where])
+  await outputOf(['export', file, ...where])
   const info = await server.call(bot.token, 'getWebhookInfo')
   assert.match(info.body.result.health, /^nobody has polled/)
   await server.kill()
@@ -333,7 +331,7 @@ test('links outlive a kill and an import, their secrets are nowhere to be read, 
   }
   const again = await server.restart()
   const dir = join(directory, 'imported')
-  await run(process.execPath, [mainFile, 'import', file, '--dir', dir, '--shards', '2'])
+  await outputOf(['import', file, '--dir', dir, '--shards', '2'])
   const imported = await startServer(t, { workers: 2, dir, flags })
   for (const { botUrl, privateUrl } of [again, imported]) {
     for (const at of [botUrl, privateUrl]) {
@@ -348,8 +346,8 @@ test('the command line makes, lists and revokes links', async () => {
   const server = await publicServer()
   const { botId } = await server.register(freshBotOf(0))
   const where = ['--url', server.privateUrl, '--key-file', join(server.dir, 'admin.key')]
-  const portal = async (...words: readonly string[]): Promise<string> =>
-    (await run(process.execPath, [mainFile, 'portal', ...words, ...where])).stdout
+  const portal = (...words: readonly string[]): Promise<string> =>
+    outputOf(['portal', ...words, ...where])
   const made = await portal('create', String(botId), '--ttl', '60', '--can', 'look,test')
   const { pathname, hash } = new URL(made.trim())
   assert.equal(pathname, '/portal/')

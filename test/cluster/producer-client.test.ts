@@ -1,16 +1,13 @@
 /** The client for producers at the real server: every acknowledged update is stored once, whatever process ends. */
 import assert from 'node:assert/strict'
-import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'node:test'
 import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
 import { readAll } from '../support/producers/read-all.ts'
-import { run } from '../support/kit/child-process.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import { until } from '../support/kit/until.ts'
-
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+import { outputOf } from '../support/programs/postbote.ts'
 
 interface NumberedItem extends PushItem {
   readonly seq: number
@@ -53,7 +50,7 @@ test('forty thousand updates are stored once and in order while workers are kill
   const events: readonly (() => Promise<unknown>)[] = [
     () => killOne(0),
     () => killOne(1),
-    () => run(process.execPath, [mainFile, 'reload', '--dir', server.dir]),
+    () => outputOf(['reload', '--dir', server.dir]),
     async () => {
       await server.kill()
       server = await server.restart({ workers: 1 })

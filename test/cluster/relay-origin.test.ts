@@ -6,8 +6,6 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { run } from '../support/kit/child-process.ts'
 import { readFilesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
@@ -23,8 +21,8 @@ import { TailReader } from '../support/producers/tail-reader.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type RegisteredBot, send, type Server } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const pendingMax = 20
 /** Of a relay, after which it has tried again; its waits grow. */
 const againMsMax = 30_000
@@ -338,8 +336,8 @@ test('no token is in the log, the metrics, a page, an event, an export, or the d
   const answers = await Promise.all(all.map(async (path) => (await server.admin('GET', path)).text))
   const file = join(temporaryDirectory(t), 'export')
   const place = [`--dir=${server.dir}`, `--admin-port=${new URL(server.privateUrl).port}`]
-  await run(process.execPath, [mainFile, 'export', file, ...place])
-  const shown = await run(process.execPath, [mainFile, 'bots', 'show', String(ids[0]), ...place])
+  await outputOf(['export', file, ...place])
+  const shown = await outputOf(['bots', 'show', String(ids[0]), ...place])
   const files = Array.from(readFilesIn(server.dir).values(), (bytes) => bytes.toString('latin1'))
   const commandLines = server.pids().map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))
   const places = {
@@ -347,7 +345,7 @@ test('no token is in the log, the metrics, a page, an event, an export, or the d
     answers: [...answers, ...said],
     events: events.events.map((event) => JSON.stringify(event)),
     export: [readFileSync(file, 'latin1')],
-    shown: [JSON.stringify(shown)],
+    shown: [shown],
     files,
     commandLines,
   }

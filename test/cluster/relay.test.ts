@@ -5,23 +5,21 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { relayAnswerBytesMax } from '../../src/relay/limits.ts'
 import { type Instead, startSmallOrigin } from '../support/network/small-origin.ts'
-import { run } from '../support/kit/child-process.ts'
 import { filesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const started = shared(async (owner) => {
   const origin = await startSmallOrigin(owner)
   const flags = ['--local', `--relay-from=${origin.url}`, '--log-level=trace']
   return { origin, server: await startServer(owner, { workers: 2, flags }) }
 })
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const secret = 'AAF-abcdefghijklmnopqrstuvwxyz_0123'
 const token = `123456789:${secret}`
 
@@ -57,7 +55,7 @@ test('a bot gets the updates of its origin once and in order, after a kill and a
   server = await server.restart({ workers: 1, flags })
   origin.add(message('c'))
   await until(() => origin.pending.length === 0)
-  await run(process.execPath, [mainFile, 'reload', `--dir=${server.dir}`])
+  await outputOf(['reload', `--dir=${server.dir}`])
   origin.add(message('d'))
   await until(() => origin.pending.length === 0)
   assert.deepEqual(await textsOf(server, bot, 4), ['a', 'b', 'c', 'd'])
@@ -181,10 +179,8 @@ test('the command line sets, shows and removes a relay, and reads its token from
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, `${token}\n`)
   const at = [`--url=${server.privateUrl}`, `--key-file=${join(server.dir, 'admin.key')}`]
-  const relay = async (command: string, ...more: readonly string[]): Promise<string> => {
-    const args = [mainFile, 'relay', command, `${botId}`, ...at, ...more]
-    return (await run(process.execPath, args)).stdout
-  }
+  const relay = (command: string, ...more: readonly string[]): Promise<string> =>
+    outputOf(['relay', command, `${botId}`, ...at, ...more])
   const from = `--from=${origin.url}`
   assert.match(await relay('set', from, `--token-file=${file}`), /state\s+polling/)
   await until(() => origin.polls.some((poll) => poll.path === `/bot${token}/getUpdates`))

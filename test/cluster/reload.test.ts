@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import {
   type BusyClient,
@@ -12,15 +11,14 @@ import {
   SinglePusher,
   StreamPusher,
 } from '../support/producers/busy-clients.ts'
-import { run } from '../support/kit/child-process.ts'
 import { freshHints, noHints, staleHints } from '../support/producers/push-streams.ts'
 import { PollingBot } from '../support/bots/polling-bot.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { Vandal } from '../support/kit/vandal.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything over', async (t) => {
@@ -70,7 +68,7 @@ test('under load no reload fails a request, loses, repeats or reorders an update
   busy.push(...clients)
 
   for (let nth = 0; nth < reloads; nth++) {
-    await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+    await outputOf(['reload', '--dir', server.dir])
   }
 
   await Promise.all(clients.map((client) => client.stop()))

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   cpSync,
   readdirSync,
@@ -11,22 +9,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { slotOfBot } from '../../src/cluster/shard-map.ts'
 import { editFile, filesWith } from '../support/store/level-shard.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { postbote } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const shards = 8
-
-async function command(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [mainFile, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const output = Promise.all([text(child.stdout), text(child.stderr)])
-  await once(child, 'close')
-  return { code: child.exitCode, output: (await output).join('') }
-}
 
 /** The progress is on lines of its own. */
 function jsonIn(output: string): string {
@@ -117,18 +106,18 @@ async function serverWithUpdates(t: TestContext): Promise<{ server: Server; give
 test('verify names all damage that repair mends, with different damage in each shard, and the server continues with new ids', async (t) => {
   const { server, given } = await serverWithUpdates(t)
   const { dir } = server
-  const refused = await command('repair', `--dir=${dir}`)
+  const refused = await postbote(['repair', `--dir=${dir}`])
   assert.equal(refused.code, 3)
   assert.match(refused.output, /another server is running/)
-  const beside = await command('verify', `--dir=${dir}`)
+  const beside = await postbote(['verify', `--dir=${dir}`])
   assert.equal(beside.code, 0, beside.output)
   assert.match(beside.output, /a server runs on this directory/)
   await server.stop()
 
   for (const [shard, { damage }] of damages.entries()) damage(join(dir, 'shards', `${shard}`))
-  const verified = await command('verify', `--dir=${dir}`)
+  const verified = await postbote(['verify', `--dir=${dir}`])
   assert.equal(verified.code, 1)
-  const inJson = await command('verify', `--dir=${dir}`, '--json')
+  const inJson = await postbote(['verify', `--dir=${dir}`, '--json'])
   assert.equal(inJson.code, 1)
   const found: { damages: number; lines: string[] } = JSON.parse(jsonIn(inJson.output))
   assert.equal(found.lines.at(-1), `${found.damages} damages were found`)
@@ -136,12 +125,12 @@ test('verify names all damage that repair mends, with different damage in each s
     found.lines.filter((line) => !verified.output.includes(line)),
     [],
   )
-  const one = await command('repair', `--dir=${dir}`, '--shard=0', '--json')
+  const one = await postbote(['repair', `--dir=${dir}`, '--shard=0', '--json'])
   assert.equal(one.code, 0, one.output)
   assert.deepEqual(JSON.parse(jsonIn(one.output)).failed_shards, [])
   assert.match(one.output, /shard 0: rescued \d+ records/)
   assert.doesNotMatch(one.output, /shard [1-9]/)
-  const repaired = await command('repair', `--dir=${dir}`)
+  const repaired = await postbote(['repair', `--dir=${dir}`])
   assert.equal(repaired.code, 0, repaired.output)
   for (const [shard, { told }] of damages.entries()) {
     if (shard < 7) assert.match(verified.output, told)
@@ -153,7 +142,7 @@ test('verify names all damage that repair mends, with different damage in each s
   )
   assert.doesNotMatch(repaired.output, /shard [^1]: the newest updates/)
   assert.match(repaired.output, /shard 0: no damage was found, the shard is unchanged/)
-  const again = await command('verify', `--dir=${dir}`)
+  const again = await postbote(['verify', `--dir=${dir}`])
   assert.equal(again.code, 0, again.output)
   assert.match(again.output, /^no damage was found$/m)
   const kept = readdirSync(join(dir, 'shards')).filter((name) => /^\d\.damaged-\d+$/.test(name))
@@ -194,7 +183,7 @@ test('a shard whose files cannot be opened is named and left unchanged, and othe
   symlinkSync(table, table)
   rmSync(join(shard(4), 'CURRENT'))
   for (const name of ['verify', 'repair'] as const) {
-    const { code, output } = await command(name, dir)
+    const { code, output } = await postbote([name, dir])
     assert.equal(code, 1, output)
     const what =
       name === 'verify' ? 'cannot be checked' : 'the repair failed and the shard is unchanged'
@@ -214,7 +203,7 @@ test('an option that the command does not have is refused before anything is rea
     ['repair', dir, '--shards', '1'],
     ['verify', dir, '--rebuild'],
   ]) {
-    const { code, output } = await command(...args)
+    const { code, output } = await postbote(args)
     assert.equal(code, 2, output)
     assert.match(
       output,
@@ -236,24 +225,24 @@ test('another number of shards is refused, and without shards/ all shards are cr
   ] as const) {
     writeFileSync(record, right.replace('8', `${count}`))
     for (const name of ['verify', 'repair']) {
-      const { code, output } = await command(name, dir)
+      const { code, output } = await postbote([name, dir])
       assert.equal(code, 1, name)
       assert.match(output, told)
     }
     assert.equal(readdirSync(join(server.dir, 'shards')).length, shards)
   }
   rmSync(record)
-  const without = await command('repair', dir)
+  const without = await postbote(['repair', dir])
   assert.equal(without.code, 1)
   assert.match(without.output, /expected a data directory with a postbote\.json/)
 
   writeFileSync(record, right)
-  const wrong = await command('verify', dir, '--shard=8')
+  const wrong = await postbote(['verify', dir, '--shard=8'])
   assert.equal(wrong.code, 2)
   assert.match(wrong.output, /--shard: expected a number from 0 to 7/)
 
   rmSync(join(server.dir, 'shards'), { recursive: true })
-  const { code, output } = await command('repair', dir)
+  const { code, output } = await postbote(['repair', dir])
   assert.equal(code, 0, output)
   for (let shard = 0; shard < shards; shard++) {
     assert.match(output, new RegExp(`shards/${shard}, byte 0: the directory is missing`))
@@ -280,7 +269,7 @@ test('after a backup was restored and rebuilt, no update gets an id that was use
 
   rmSync(server.dir, { recursive: true })
   copy(backup, server.dir)
-  const { code, output } = await command('repair', '--dir', server.dir, '--rebuild')
+  const { code, output } = await postbote(['repair', '--dir', server.dir, '--rebuild'])
   assert.equal(code, 0, output)
   const restored = await later.restart()
   const [id = 0] = await push(restored, bot, 1)

@@ -4,13 +4,11 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { run } from '../support/kit/child-process.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
+import { mainFile, outputOf } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const options = { workers: 2, flags: ['--local'] }
 /** For the tests after which it is as before. */
 const sharedServer = shared((owner) => startServer(owner, options))
@@ -89,7 +87,7 @@ test('tail goes on after a reload and a restart of the server, and ends when its
   const { botId } = await server.register()
   const tail = new RunningTail(t, server, [`${botId}`])
   await tail.begun(server, botId)
-  await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  await outputOf(['reload', '--dir', server.dir])
   await until(() => tail.err.includes('the tail continues'))
   assert.match(
     tail.err,

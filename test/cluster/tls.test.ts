@@ -7,16 +7,14 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { fileURLToPath } from 'node:url'
 import { X509Certificate } from 'node:crypto'
 import { PostboteClient } from '../../src/client/postbote-client.ts'
-import { run } from '../support/kit/child-process.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { dateIn, issueCertificate, type KeyPair } from '../support/network/certificates.ts'
 import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
+import { outputOf, postbote, postboteProcess } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const authority = issueCertificate({ name: 'authority', isAuthority: true })
 
 function renewed(): KeyPair {
@@ -66,7 +64,7 @@ class TlsServer {
   }
 
   reload(): Promise<unknown> {
-    return run(process.execPath, [mainFile, 'reload', '--dir', this.server.dir])
+    return outputOf(['reload', '--dir', this.server.dir])
   }
 
   /** The certificate that a new connection to the bot API gets. */
@@ -254,7 +252,6 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
     async () => {
       const args = [`--dir=${tls.server.dir}`, ...tls.flags]
       const list = [
-        mainFile,
         'bots',
         'list',
         `--dir=${tls.server.dir}`,
@@ -262,27 +259,20 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
         ...tls.flags.filter((flag) => flag.startsWith('--admin')),
       ]
       // Its exit code also depends on the machine.
-      const doctor = async (): Promise<string> => {
-        const ran = run(process.execPath, [mainFile, 'doctor', ...args])
-        const { stdout } = await ran.catch((error: { readonly stdout: string }) => error)
-        return stdout
-      }
+      const doctor = async (): Promise<string> => (await postbote(['doctor', ...args])).out
       assert.doesNotMatch(await doctor(), /another certificate/)
       tls.renew()
       const warnings = /WARN .*another certificate than .*: run postbote reload/g
       assert.equal((await doctor()).match(warnings)?.length, 2)
-      const refused = run(process.execPath, list)
-      await assert.rejects(
-        refused,
-        /another certificate than .*: after a renewal, reload the server/,
-      )
+      const refused = await postbote(list)
+      assert.equal(refused.code, 1)
+      assert.match(refused.err, /another certificate than .*: after a renewal, reload the server/)
       // Its key is what counts, also when it has expired.
       tls.renew(
         issueCertificate({ name: 'x', from: dateIn(-2), until: dateIn(-1), issuer: authority }),
       )
       await tls.reload()
-      const { stdout } = await run(process.execPath, list)
-      assert(stdout.includes(`${bots[0]!.botId}`))
+      assert((await outputOf(list)).includes(`${bots[0]!.botId}`))
       tls.renew()
       await tls.reload()
     },
@@ -334,8 +324,7 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
         `--admin-port=${new URL(tls.server.privateUrl).port}`,
       ]
       const own = tls.flags.filter((flag) => flag.startsWith('--admin'))
-      const { stdout } = await run(process.execPath, [mainFile, 'bots', 'list', ...place, ...own])
-      assert(stdout.includes(`${bots[0]!.botId}`))
+      assert((await outputOf(['bots', 'list', ...place, ...own])).includes(`${bots[0]!.botId}`))
       const file = join(temporaryDirectory(t), 'ca.pem')
       writeFileSync(file, authority.cert)
       const url = tls.server.privateUrl.replace('http:', 'https:')
@@ -345,10 +334,11 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
         /UNABLE_TO_VERIFY|SELF_SIGNED|could not connect/,
       )
       await unknown.close()
-      const env = { ...process.env, NODE_EXTRA_CA_CERTS: file }
       const key = join(tls.server.dir, 'admin.key')
-      const far = [mainFile, 'bots', 'list', `--url=${url}`, `--key-file=${key}`]
-      assert((await run(process.execPath, far, { env })).stdout.includes(`${bots[0]!.botId}`))
+      const far = ['bots', 'list', `--url=${url}`, `--key-file=${key}`]
+      // Node.js reads this variable when it starts.
+      const shown = await postboteProcess(far, { NODE_EXTRA_CA_CERTS: file })
+      assert(shown.out.includes(`${bots[0]!.botId}`))
     },
   )
 })
@@ -383,14 +373,9 @@ test('a server does not start with files that are no pair, and says which', asyn
     ],
   ] as const
   for (const [flags, expected] of wrong) {
-    const args = [
-      mainFile,
-      'serve',
-      '--dir',
-      join(directory, 'data'),
-      '--http-port=0',
-      '--admin-port=0',
-    ]
-    await assert.rejects(run(process.execPath, [...args, ...flags], { timeout: 20_000 }), expected)
+    const args = ['serve', '--dir', join(directory, 'data'), '--http-port=0', '--admin-port=0']
+    const refused = await postbote([...args, ...flags])
+    assert.notEqual(refused.code, 0)
+    assert.match(refused.output, expected)
   }
 })

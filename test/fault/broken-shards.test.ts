@@ -8,12 +8,10 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import { shardPath } from '../../src/shard/data-directory.ts'
@@ -25,8 +23,8 @@ import { startSink } from '../support/webhook/webhook-sink.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { until } from '../support/kit/until.ts'
 import { SimulatedDisk } from './power/simulated-disk.ts'
+import { postbote } from '../support/programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const shards = 4
 const map = new ShardMap({ shards, workers: 2 })
 const flags = ['--shards', `${shards}`, '--local']
@@ -128,7 +126,7 @@ test('directories of shards that were exchanged, and an old copy over newer file
   cpSync(two, join(dir, 'new'), { recursive: true })
   cpSync(old, two, { recursive: true })
 
-  const verified = outputOf('verify', dir)
+  const verified = await foundBy('verify', dir)
   assert.match(
     verified,
     /shards\/0: registration of bot \d+ belongs to shard 1: these are files of/,
@@ -138,7 +136,7 @@ test('directories of shards that were exchanged, and an old copy over newer file
     /shards\/2\/MANIFEST-\d+, byte 0: CURRENT names MANIFEST-\d+, but the files/,
   )
   assert.match(
-    outputOf('repair', dir, '--shard=1'),
+    await foundBy('repair', dir, '--shard=1'),
     /shards\/1: .* belongs to shard 0.*\n.*unchanged/,
   )
   const third = await startServer(t, { dir, workers: 2, flags })
@@ -155,12 +153,10 @@ test('directories of shards that were exchanged, and an old copy over newer file
   for (const bot of bots) await assertServed(last, bot)
 })
 
-function outputOf(command: string, dir: string, ...args: readonly string[]): string {
-  const result = spawnSync(process.execPath, [mainFile, command, `--dir=${dir}`, ...args], {
-    encoding: 'utf8',
-  })
-  assert.equal(result.status, 1)
-  return `${result.stdout}${result.stderr}`
+async function foundBy(command: string, dir: string, ...args: readonly string[]): Promise<string> {
+  const { code, out, err } = await postbote([command, `--dir=${dir}`, ...args])
+  assert.equal(code, 1)
+  return out + err
 }
 
 test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the start, and all others are served', async (t) => {

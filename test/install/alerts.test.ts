@@ -12,6 +12,7 @@ import { startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { yamlDocuments, yamlObstacle } from '../support/kit/yaml.ts'
 import { alertCases, evaluatedAfterMinutes } from './alert-cases.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const folder = new URL('../../../docs/run/alerts/', import.meta.url)
 
@@ -183,21 +184,14 @@ test('Prometheus takes the scrape configuration, and the key that its comment ma
   const server = await startServer(t)
   const text = read('prometheus-scrape.yml')
   const [, command = ''] = /; postbote (.*) > \S+\)$/m.exec(text) ?? []
-  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-  const made = spawnSync(
-    process.execPath,
-    [
-      main,
-      ...command.split(' '),
-      `--dir=${server.dir}`,
-      `--url=${server.privateUrl}`,
-      `--key-file=${join(server.dir, 'admin.key')}`,
-    ],
-    { encoding: 'utf8' },
-  )
-  assert.equal(made.status, 0, made.stderr)
+  const made = await outputOf([
+    ...command.split(' '),
+    `--dir=${server.dir}`,
+    `--url=${server.privateUrl}`,
+    `--key-file=${join(server.dir, 'admin.key')}`,
+  ])
   const key = join(temporaryDirectory(t), 'key')
-  writeFileSync(key, made.stdout, { mode: 0o600 })
+  writeFileSync(key, made, { mode: 0o600 })
   const here = text.replaceAll('/etc/prometheus/postbote.key', key)
   const file = join(temporaryDirectory(t), 'prometheus.yml')
   writeFileSync(file, here)

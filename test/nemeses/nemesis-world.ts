@@ -9,12 +9,8 @@
 import assert from 'node:assert/strict'
 import { rendezvousRank } from '../../src/cluster/membership/rendezvous.ts'
 import { TestCluster } from '../support/server/cluster.ts'
-import {
-  botsOfAllShards,
-  postbote,
-  signalAll,
-  type TestDatabase,
-} from '../support/server/database.ts'
+import { botsOfAllShards, signalAll, type TestDatabase } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { joinTogether } from '../support/server/join-together.ts'
 import type { EndingTest, RegisteredBot, Server } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'

@@ -1,36 +1,98 @@
 /**
- * Runs a command of `postbote` in the process of the test: a process of its own takes half a second of CPU. It takes over
- * standard output, standard error and the exit code, so one command runs at a time.
+ * Runs commands of `postbote` in the process of the test, several at once if need be: a process for each takes longer to
+ * start than most commands run.
+ *
+ * A command reads and writes what belongs to its process: standard input and output, the environment and the exit code. From
+ * the first command on, the global `process` of the test is a proxy that gives each command its own ones, whichever
+ * callback asks, and to everybody else the real ones. The working directory and signals stay those of the test.
  */
-import { runCommand } from '../../../src/cli/commands/run-command.ts'
-import { runProgram } from '../../../src/cli/commands/run-program.ts'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Readable, Writable } from 'node:stream'
+import type { program } from './program-in-process.ts'
 
-export interface CommandRun {
-  readonly code: number
-  readonly out: string
-  readonly err: string
+/** What the build makes of program-in-process.ts: one folder below dist/, as entry-files.ts says. */
+const bundle = new URL('../../program-in-process.js', import.meta.url)
+
+interface CommandInput {
+  /** Besides the environment of the test. */
+  readonly env: NodeJS.ProcessEnv
+  /** What the command finds on standard input. */
+  readonly input: string
 }
 
-export async function runInProcess(argv: readonly string[]): Promise<CommandRun> {
-  const texts = { stdout: '', stderr: '' }
-  const restored = (['stdout', 'stderr'] as const).map((name) => {
-    const stream = process[name]
-    const write = stream.write.bind(stream)
-    // Commands write text. What the runner of the tests writes meanwhile is bytes.
-    stream.write = (chunk: string | Uint8Array): boolean => {
-      if (typeof chunk !== 'string') return write(chunk)
-      texts[name] += chunk
-      return true
-    }
-    return () => (stream.write = write)
-  })
-  const before = process.exitCode
-  process.exitCode = 0
-  try {
-    await runCommand(() => runProgram(argv))
-    return { code: process.exitCode, out: texts.stdout, err: texts.stderr }
-  } finally {
-    process.exitCode = before
-    restored.forEach((restore) => restore())
+export interface CommandEnd {
+  /** Null if the command ran for too long and was ended. */
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+  /** Standard output and standard error, in the order in which they were written. */
+  readonly output: string
+}
+
+/** What a command has instead of the properties of the real process. */
+class OwnProcess {
+  readonly env: NodeJS.ProcessEnv
+  readonly stdin: Readable
+  readonly stdout: Writable
+  readonly stderr: Writable
+  exitCode: number | undefined
+  readonly texts = { out: '', err: '', output: '' }
+
+  constructor({ env, input }: CommandInput) {
+    this.env = { ...process.env, ...env }
+    this.stdin = Readable.from(input === '' ? [] : [Buffer.from(input)])
+    this.stdout = this.#writer('out')
+    this.stderr = this.#writer('err')
   }
+
+  exit(code: number): never {
+    throw new Error(`the command ended its process with ${code}: a test must run it in one`)
+  }
+
+  #writer(name: 'out' | 'err'): Writable {
+    return new Writable({
+      decodeStrings: false,
+      write: (chunk: string | Buffer, _encoding, done) => {
+        const text = chunk.toString()
+        this.texts[name] += text
+        this.texts.output += text
+        done()
+      },
+    })
+  }
+}
+
+const running = new AsyncLocalStorage<OwnProcess>()
+const names: ReadonlySet<string | symbol> = new Set([
+  'env',
+  'stdin',
+  'stdout',
+  'stderr',
+  'exitCode',
+  'exit',
+])
+let loaded: Promise<typeof program> | undefined
+
+export async function runInProcess(
+  argv: readonly string[],
+  input: CommandInput = { env: {}, input: '' },
+): Promise<CommandEnd> {
+  loaded ??= load()
+  const run = await loaded
+  const own = new OwnProcess(input)
+  await running.run(own, () => run(argv))
+  return { code: own.exitCode ?? 0, ...own.texts }
+}
+
+async function load(): Promise<typeof program> {
+  globalThis.process = new Proxy(process, {
+    get: (real, name) => Reflect.get(ownOf(name) ?? real, name),
+    set: (real, name, value) => Reflect.set(ownOf(name) ?? real, name, value),
+  })
+  const loadedBundle: { readonly program: typeof program } = await import(bundle.href)
+  return loadedBundle.program
+}
+
+function ownOf(name: string | symbol): OwnProcess | undefined {
+  return names.has(name) ? running.getStore() : undefined
 }

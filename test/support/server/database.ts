@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server for the tests of a file, with a database for each test, and the commands of `postbote` that use it.
+ * A PostgreSQL server for the tests of a file, with a database for each test.
  *
  *     const world = databaseWorld()
  *     test('…', { skip: world.obstacle }, async (t) => {
@@ -7,19 +7,13 @@
  *       const server = await startServer(t, { env })
  */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { postbote } from '../programs/postbote.ts'
 import { map } from './bot-of.ts'
 import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
 import { databaseAt, initialize } from './postgres-shards.ts'
 import type { RegisteredBot, Server } from './server.ts'
 import { shared } from './shared-server.ts'
-
-const mainFile = fileURLToPath(new URL('../../../src/main.js', import.meta.url))
-/** Far longer than any command takes: whoever is ended by it hangs. */
-const commandMsMax = 60_000
 
 export interface TestDatabase {
   readonly name: string
@@ -66,31 +60,6 @@ export async function joinedDatabases(
   const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
   assert.equal(code, 0, output)
   return env
-}
-
-export interface CommandEnd {
-  readonly code: number | null
-  /** Standard output and standard error. */
-  readonly output: string
-}
-
-/** Runs a command to its end. A command that does not end is killed, and its code is null. */
-export async function postbote(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = {},
-): Promise<CommandEnd> {
-  const child = spawn(process.execPath, [mainFile, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  }
-  const timer = setTimeout(() => child.kill('SIGKILL'), commandMsMax)
-  const [code]: unknown[] = await once(child, 'close')
-  clearTimeout(timer)
-  return { code: typeof code === 'number' ? code : null, output }
 }
 
 /** Returns the ids of a process and of all processes below it. */

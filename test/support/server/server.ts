@@ -18,11 +18,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { assertDocumented } from './documented-response.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
+import { mainFile } from '../programs/postbote.ts'
 
-const mainFile = fileURLToPath(new URL('../../../src/main.js', import.meta.url))
 /** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */
 const startTimeoutMs = 120_000
 

@@ -9,7 +9,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startNginxBalancer } from '../programs/balancer.ts'
 import { startBalancedCluster } from './cluster.ts'
-import { postbote } from './database.ts'
+import { postbote } from '../programs/postbote.ts'
 import { Postgres } from './postgres.ts'
 import type { EndingTest, Server, ServerOptions, TestEnd } from './server.ts'
 
