@@ -5,6 +5,7 @@
  */
 import { commandTable } from '../src/cli/commands/command-table.ts'
 import { helpText } from '../src/cli/commands/help-text.ts'
+import { lifeOracle } from './oracle-life.ts'
 import { recordsOracle } from './oracle-records.ts'
 import { emptyMetricsPage } from './promised-names.ts'
 
@@ -14,6 +15,7 @@ export const oraclesFolder = new URL('../../test/fixtures/oracles/', import.meta
 /** For each file, what makes its text. */
 export const oracles: Readonly<Record<string, () => string | Promise<string>>> = {
   'help.txt': helpOracle,
+  'life.txt': lifeOracle,
   'metrics.txt': emptyMetricsPage,
   'records.txt': recordsOracle,
 }

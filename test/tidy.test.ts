@@ -1,9 +1,10 @@
 /** Rules that neither the compiler nor the linter checks. CONTRIBUTING.md lists all of them. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, normalize } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { importsIn } from '../scripts/rooms.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const skipped = new Set(['.git', 'node_modules', 'dist', 'data', 'build', 'prebuilds', 'results'])
@@ -302,10 +303,8 @@ function exportsItsName(file: string): boolean {
   )
 }
 
-function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/(?:from|import\(|^import) ?'(\.[^']+)'/gm)].map(([, path = '']) =>
-    normalize(join(dirname(file), path)),
-  )
+function importsOf(file: string): readonly string[] {
+  return importsIn(file, read(file))
 }
 
 /** `a:bc b:` is a file a that imports b and c, and a file b without imports. */
