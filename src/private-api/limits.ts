@@ -10,8 +10,16 @@ export const pairHeaderBytesMax = 4 * kib
 export const privateBodyBytesMax = 64 * kib
 /** A pushed update may have this many bytes of braces and white space around the text that is stored. */
 export const updateSlackBytes = 1024
-/** A call that is no stream of pushes waits this long for an owner: as long as a forwarded call (`peerConnectWaitMs`). */
+/**
+ * A call that is no stream of pushes waits this long for an owner of which nothing is heard: as long as for a worker that is not
+ * there (`peerConnectWaitMs`).
+ */
 export const ownerWaitMs = 4_000
+/**
+ * No call and no open stream waits longer for an owner, whatever is heard: below the 30 s after which postbote/client takes a
+ * silent stream for dead. On a busy machine a worker starts in 10 s.
+ */
+export const ownerWaitMsMax = 20_000
 /**
  * A tail without events sends a comment this often: well below the minute after which many proxies end a silent
  * connection.

@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { ownerWaitMs } from './limits.ts'
+import { OwnerWait } from './owner-wait.ts'
 
 export interface OwnerResponse {
   readonly status: number
@@ -18,7 +18,7 @@ export interface OwnerStream {
   /** Resolves when more may be written, or when the stream has broken. */
   drained(): Promise<void>
   end(): void
-  /** Rejects with STORE_UNAVAILABLE if nothing was sent, otherwise with OUTCOME_UNKNOWN. */
+  /** Rejects with STORE_UNAVAILABLE if nothing was done (`ShardMoves` if an owner was named), otherwise with OUTCOME_UNKNOWN. */
   readonly response: Promise<OwnerResponse>
   destroy(): void
 }
@@ -69,7 +69,7 @@ export async function postToOwner(
   open: () => OwnerStream,
   { body = '', signal }: PostOptions = {},
 ): Promise<CompleteResponse> {
-  const untilMs = clock.monotonicMs() + ownerWaitMs
+  const wait = new OwnerWait(clock)
   for (;;) {
     if (signal?.aborted === true) throw new PostboteError('STORE_UNAVAILABLE')
     const stream = open()
@@ -78,8 +78,7 @@ export async function postToOwner(
     try {
       return await postOnce(stream, body)
     } catch (error) {
-      const isNowhere = error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE'
-      if (!isNowhere || clock.monotonicMs() >= untilMs) throw error
+      if (!wait.mayRepeat(error)) throw error
     } finally {
       signal?.removeEventListener('abort', end)
     }

@@ -9,7 +9,7 @@
  *
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
  */
-import { ownerWaitMs } from '../../src/private-api/limits.ts'
+import { ownerWaitMsMax } from '../../src/private-api/limits.ts'
 import { wait } from '../support/server/database.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
 import {
@@ -45,7 +45,7 @@ export class PushTally {
   inversions = 0
   /** Pushes without a result, because their stream ended before, or their connection. */
   unanswered = 0
-  /** Calls that were refused before they had waited for an owner as long as the protocol says. A starved machine needs longer. */
+  /** Calls that were refused before they had waited for a shard on its way as long as the protocol says. A starved machine needs longer. */
   refusedEarly = 0
   /** By code. */
   readonly refused: Record<string, number> = {}
@@ -163,7 +163,8 @@ export class OrderedPushes {
           const { status, body } = await connection.answer()
           const result: PairResult = JSON.parse(body)
           this.#note(this.calls, { last, botId, result })
-          if (status !== 200 && performance.now() - startMs < ownerWaitMs) this.calls.refusedEarly++
+          if (status !== 200 && performance.now() - startMs < ownerWaitMsMax)
+            this.calls.refusedEarly++
         }
         await wait(burstPauseMs)
       }

@@ -32,7 +32,7 @@ import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
 import { ownRequestHeaders } from './forward-headers.ts'
-import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
+import { isMisdirected, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
@@ -109,7 +109,7 @@ export class Forward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      learnOwner(head, this.#exchange.to.learn)
+      this.#search?.misdirected(head, this.#exchange.to.learn)
       this.#lookAgain()
       return
     }
@@ -196,6 +196,7 @@ export class Forward implements ResponseReceiver {
       this.#lookAgain()
       return
     }
+    this.#search.asks(place)
     const { method = 'GET', url = '/' } = incoming
     const body = this.#body
     const rawHeaders = ownRequestHeaders({
@@ -218,7 +219,8 @@ export class Forward implements ResponseReceiver {
   /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
   #lookAgain(): void {
     this.#call = undefined
-    if (this.#search?.again(() => this.#send()) === true) return
+    const mayLook = !this.#options.links.hasGivenUp
+    if (mayLook && this.#search?.again(() => this.#send()) === true) return
     // An owner that was lost before may have carried out the request.
     this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
   }

@@ -1,6 +1,7 @@
 /** The way to the other workers: requests for bots that they own, over the links to them (link/). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
+import { ShardMoves } from '../../private-api/owner-wait.ts'
 import type { OwnerResponse, OwnerStream } from '../../private-api/owners.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
@@ -204,8 +205,8 @@ class PeerStream implements OwnerStream, ResponseReceiver {
 
   answered(head: ResponseHead, body: string | Buffer): void {
     if (isMisdirected(head)) {
-      learnOwner(head, this.#learn)
-      this.lost(new PeerUnreachable(new Error('the worker does not have the shard')))
+      const cause = new PeerUnreachable(new Error('the worker does not have the shard'))
+      this.#fail(learnOwner(head, this.#learn) ? new ShardMoves(cause) : unreached(cause))
       return
     }
     this.begun(head)
@@ -229,12 +230,19 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   }
 
   lost(cause: Error): void {
-    const code = cause instanceof PeerUnreachable ? 'STORE_UNAVAILABLE' : 'OUTCOME_UNKNOWN'
-    const error = new PostboteError(code, { cause })
+    const isUnreached = cause instanceof PeerUnreachable
+    this.#fail(isUnreached ? unreached(cause) : new PostboteError('OUTCOME_UNKNOWN', { cause }))
+  }
+
+  #fail(error: PostboteError): void {
     this.#onLost(error)
     this.#body.destroy(error)
     this.mayWrite()
   }
+}
+
+function unreached(cause: PeerUnreachable): PostboteError {
+  return new PostboteError('STORE_UNAVAILABLE', { cause })
 }
 
 function ignore(): void {

@@ -18,7 +18,7 @@ import type { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders } from './forward-headers.ts'
 import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
-import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
+import { isMisdirected, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import { kib } from '../../limits.ts'
 
@@ -82,6 +82,7 @@ export class StreamedForward implements ResponseReceiver {
       this.#lookAgain()
       return
     }
+    this.#search.asks(place)
     const { method = 'GET', url = '/' } = incoming
     const isSending = hasBody(incoming)
     const declared = incoming.headers['content-length']
@@ -116,8 +117,9 @@ export class StreamedForward implements ResponseReceiver {
   /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
   #lookAgain(): void {
     this.#call = undefined
-    const { incoming } = this.#options.exchange
-    if (this.#kept !== undefined && this.#search.again(() => this.#send())) incoming.pause()
+    const { exchange, links } = this.#options
+    const mayLook = this.#kept !== undefined && !links.hasGivenUp
+    if (mayLook && this.#search.again(() => this.#send())) exchange.incoming.pause()
     else this.#refuse()
   }
 
@@ -129,7 +131,7 @@ export class StreamedForward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      learnOwner(head, this.#options.exchange.to.learn)
+      this.#search.misdirected(head, this.#options.exchange.to.learn)
       this.#lookAgain()
       return
     }

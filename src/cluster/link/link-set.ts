@@ -33,9 +33,15 @@ export class LinkSet {
   /** All that may be open, with their places. */
   readonly #all = new Map<OwnerLink, number>()
   #isLeaving = false
+  #hasGivenUp = false
 
   constructor(options: LinkSetOptions) {
     this.#options = options
+  }
+
+  /** Whether this worker ends so soon that no request should look for its owner again. */
+  get hasGivenUp(): boolean {
+    return this.#hasGivenUp
   }
 
   call(to: LinkTo, request: LinkRequest, receiver: ResponseReceiver): LinkCall {
@@ -66,6 +72,7 @@ export class LinkSet {
    * Those with a link of their own go on.
    */
   giveUp(isAmong: (place: number) => boolean): void {
+    this.#hasGivenUp = true
     for (const [place, link] of this.#kept) if (isAmong(place)) link.close(new CallGivenUp())
   }
 

@@ -10,11 +10,12 @@
  *
  * While no owner takes the pairs, the feed asks again and again: the shard passes from one owner to the next. The feed of an
  * open stream does so for longer than a single call would, because pairs that were refused would come after later ones. If
- * the producer has ended its stream, there are no later ones, and the pairs get their 503 as soon as any other call.
+ * the producer has ended its stream, there are no later ones, and the pairs get their 503 as soon as any other call (`OwnerWait`).
  */
 import type { Clock } from '../../clock.ts'
 import { type ErrorCode, PostboteError } from '../../errors.ts'
-import { ownerWaitMs } from '../limits.ts'
+import { ownerWaitMsMax } from '../limits.ts'
+import { OwnerWait, ShardMoves } from '../owner-wait.ts'
 import type { OwnerResponse, OwnerStream } from '../owners.ts'
 import { endColumn, startColumn, type UpdateRows } from '../../shard/update-rows.ts'
 import type { ResultBatch } from './result-batch.ts'
@@ -70,19 +71,14 @@ export interface FeedTo {
  * the pair is not sent again.
  */
 const pairRepeatsMax = 2
-/**
- * An open stream waits this long for an owner that takes its pairs: below the 30 s after which postbote/client takes a
- * silent stream for dead. On a busy machine a worker starts in 10 s.
- */
-export const ownerWaitOfStreamMs = 20_000
 
 export class OwnerFeed {
   readonly #to: FeedTo
   readonly #clock: Pick<Clock, 'monotonicMs'>
   #session: Session | undefined
   #isEnded = false
-  /** Since when pairs wait and no owner takes any. */
-  #waitsSinceMs: number | undefined
+  /** While pairs wait and no owner takes any. */
+  #wait: OwnerWait | undefined
 
   constructor(to: FeedTo, clock: Pick<Clock, 'monotonicMs'>) {
     this.#to = to
@@ -151,10 +147,10 @@ export class OwnerFeed {
     const left = session.places.splice(0)
     session.unsent = 0
     if (left.length + unsent.length === 0) {
-      this.#waitsSinceMs = undefined
+      this.#wait = undefined
       return
     }
-    if (session.hasAnswered) this.#waitsSinceMs = undefined
+    if (session.hasAnswered) this.#wait = undefined
     if (this.#mayWait(session, failure)) {
       this.#sendAgain([...left, ...unsent], !session.hasAnswered)
       return
@@ -172,9 +168,9 @@ export class OwnerFeed {
   #mayWait(session: Session, failure: PostboteError | undefined): boolean {
     const isUnreached = failure?.code === 'STORE_UNAVAILABLE' && !session.isReached
     if (failure !== undefined && !isUnreached) return false
-    const nowMs = this.#clock.monotonicMs()
-    this.#waitsSinceMs ??= session.isReached ? nowMs : session.startedAtMs
-    return nowMs - this.#waitsSinceMs < (this.#isEnded ? ownerWaitMs : ownerWaitOfStreamMs)
+    this.#wait ??= new OwnerWait(this.#clock, session.isReached ? undefined : session.startedAtMs)
+    if (failure instanceof ShardMoves) this.#wait.renew()
+    return this.#isEnded ? !this.#wait.isOver : this.#wait.waitedMs < ownerWaitMsMax
   }
 
   /** Runs in the turn in which the session ended, so that no later pair precedes these. */

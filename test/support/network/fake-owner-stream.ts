@@ -51,6 +51,10 @@ export class FakeOwnerStream implements OwnerStream {
   }
 
   refuse(code: ErrorCode): void {
-    this.#reject(new PostboteError(code))
+    this.fail(new PostboteError(code))
+  }
+
+  fail(error: PostboteError): void {
+    this.#reject(error)
   }
 }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
-import { ownerWaitMs } from '../../../src/private-api/limits.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../../../src/private-api/limits.ts'
+import { ShardMoves } from '../../../src/private-api/owner-wait.ts'
 import { ownerAskAgainMs, type OwnerStream, postToOwner } from '../../../src/private-api/owners.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
@@ -42,6 +43,19 @@ test('an owner that is not found in time is reported', async () => {
   await clock.advance(ownerWaitMs + ownerAskAgainMs)
   await assert.rejects(answer, { code: 'STORE_UNAVAILABLE' })
   assert.equal(asked, ownerWaitMs / ownerAskAgainMs + 1)
+})
+
+test('a call follows a shard that moves for as long as somebody says where it is, but not forever', async () => {
+  const clock = new FakeClock()
+  let asked = 0
+  const answer = postToOwner(clock, () => {
+    asked += 1
+    return streamOf(Promise.reject(new ShardMoves(new Error('elsewhere'))))
+  })
+  answer.catch(skip)
+  await clock.advance(ownerWaitMsMax + ownerAskAgainMs)
+  await assert.rejects(answer, { code: 'STORE_UNAVAILABLE' })
+  assert.equal(asked, ownerWaitMsMax / ownerAskAgainMs + 1)
 })
 
 test('a call that an owner may have carried out is not repeated', async () => {

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  type FeedTo,
-  OwnerFeed,
-  ownerWaitOfStreamMs,
-} from '../../../../src/private-api/ingest/owner-feed.ts'
+import { type FeedTo, OwnerFeed } from '../../../../src/private-api/ingest/owner-feed.ts'
 import { readHeaders } from '../../../../src/private-api/ingest/pair-header.ts'
 import { PairSplitter } from '../../../../src/private-api/ingest/pair-splitter.ts'
 import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { ResultBatch } from '../../../../src/private-api/ingest/result-batch.ts'
-import { ownerWaitMs } from '../../../../src/private-api/limits.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/private-api/limits.ts'
+import { ShardMoves } from '../../../../src/private-api/owner-wait.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
@@ -53,6 +50,12 @@ function setUp() {
     streams.at(-1)!.refuse('STORE_UNAVAILABLE')
     await settle()
   }
+  /** The owner of the last stream says for this long that another one opens the shard. */
+  const move = async (ms: number): Promise<void> => {
+    await clock.advance(ms)
+    streams.at(-1)!.fail(new ShardMoves(new Error('elsewhere')))
+    await settle()
+  }
   const batches = new Map<string, ResultBatch>()
   const add = (...names: string[]): Promise<void> => {
     for (const name of names) {
@@ -66,7 +69,7 @@ function setUp() {
     [...batches]
       .map(([name, batch]) => `${name}:${batch.isComplete ? batch.text().trim() : '-'}`)
       .join(' ')
-  return { feed, owner, clock, streams, repeats, batches, add, outcomes, stayAway }
+  return { feed, owner, clock, streams, repeats, batches, add, outcomes, stayAway, move }
 }
 
 const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
@@ -213,7 +216,7 @@ test('an owner that cannot be reached is asked again after a pause, so that pair
 })
 
 for (const [stream, waitMs] of [
-  ['an open stream', ownerWaitOfStreamMs],
+  ['an open stream', ownerWaitMsMax],
   ['a stream that the producer has ended', ownerWaitMs],
 ] as const) {
   test(`the pairs of ${stream} wait for an owner, however often one is asked, but not forever`, async () => {
@@ -233,16 +236,31 @@ for (const [stream, waitMs] of [
   })
 }
 
+test('the pairs of a stream that the producer has ended follow a shard that moves, but not forever', async () => {
+  const { feed, add, outcomes, move, stayAway } = setUp()
+  await add('1')
+  feed.end()
+  for (let waitedMs = 0; waitedMs < ownerWaitMsMax - ownerWaitMs; waitedMs += 2_000) {
+    await move(2_000)
+  }
+  assert.equal(outcomes(), '1:-')
+  // Nobody says anything from now on.
+  await stayAway(ownerWaitMs - 1)
+  assert.equal(outcomes(), '1:-')
+  await stayAway(1)
+  assert(outcomes().startsWith(`1:${unavailable}`))
+})
+
 test('an owner that has taken pairs in between is waited for as long as at first', async () => {
   const { streams, add, outcomes, stayAway } = setUp()
   await add('1')
-  await stayAway(ownerWaitOfStreamMs - 1)
+  await stayAway(ownerWaitMsMax - 1)
   const response = streams.at(-1)!.answer()
   response.push('one\n')
   response.push(null)
   await settle()
   await add('2')
-  await stayAway(ownerWaitOfStreamMs - 1)
+  await stayAway(ownerWaitMsMax - 1)
   assert.equal(outcomes(), '1:one 2:-')
   await stayAway(1)
   assert(outcomes().startsWith(`1:one 2:${unavailable}`))
