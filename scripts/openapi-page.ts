@@ -3,7 +3,7 @@ import { systemClock } from '../src/clock.ts'
 import { PrivateApiGuard } from '../src/private-api/access/private-api-guard.ts'
 import { createPrivateApi } from '../src/private-api/private-api.ts'
 import type { LoopPayer } from '../src/http/loop-payer.ts'
-import type { PrivateApiOptions } from '../src/private-api/private-api-options.ts'
+import type { PrivateApiOptions } from '../src/private-api/private-api.ts'
 
 export async function openApiPage(): Promise<string> {
   const app = unusedPrivateApi()

@@ -8,7 +8,7 @@
  *   has no lease, however late the worker learns of it.
  */
 import type { Clock, Timer } from '../clock.ts'
-import { nodeLeaseMs } from '../cluster/membership/limits.ts'
+import { nodeLeaseMs } from '../cluster/limits.ts'
 import { lifeOf, type SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import { endlessLease, type Lease } from '../lease.ts'
 import { databaseOfShard } from '../store/database-of-shard.ts'

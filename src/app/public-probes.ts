@@ -14,7 +14,7 @@ import { endEmptyRequest } from '../http/end-empty-request.ts'
 import { unavailableRetryAfterS } from '../limits.ts'
 import { serverOperations } from '../operations/server-operations.ts'
 import { readinessWord } from '../private-api/private-api.ts'
-import type { Readiness } from '../private-api/private-api-options.ts'
+import type { Readiness } from '../private-api/private-api-parts.ts'
 import type { Log } from '../surroundings.ts'
 
 export interface PublicProbesOptions {

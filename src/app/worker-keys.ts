@@ -12,7 +12,7 @@ import type { Databases } from './databases.ts'
 import { keysShard } from '../shard/access-key-record.ts'
 import { AuditWriter } from '../private-api/access/audit-writer.ts'
 import { askKeysOwner, KeySync } from '../private-api/access/key-sync.ts'
-import type { WorkerAudit, WorkerKeys } from '../private-api/private-api-options.ts'
+import type { WorkerAudit, WorkerKeys } from '../private-api/access/worker-keys.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { type OwnersParts, type ShardOwner, shardOwner } from './owners-of.ts'
 

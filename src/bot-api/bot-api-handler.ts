@@ -20,7 +20,7 @@ import { dropBody, hasBody } from '../http/body.ts'
 import type { BudgetGate } from '../http/budget-gate.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
 import type { MethodReply, Method } from './method-call.ts'
-import { makeOwnMethods, type OwnMethodsOptions, runsMethods } from './own-methods.ts'
+import { makeOwnMethods, type OwnMethodsOptions } from './own-methods.ts'
 import { type Params, paramsOfQuery, readParams } from './params.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
@@ -31,6 +31,7 @@ import {
   isMethodName,
   type MethodTarget,
   parseTarget,
+  runsMethods,
 } from './target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
 import type { Log, Surroundings } from '../surroundings.ts'

@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { PostboteError } from '../errors.ts'
 import { endEmptyRequest } from '../http/end-empty-request.ts'
 import { BotApiHandler, type BotApiHandlerOptions } from './bot-api-handler.ts'
-import { isForUpstream, runsMethods } from './own-methods.ts'
+import { isForUpstream, runsMethods } from './target.ts'
 import { sendError } from './reply.ts'
 
 const noQuery = {}

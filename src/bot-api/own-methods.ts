@@ -1,5 +1,4 @@
 /** The bot API methods that this server implements, by their names in lower case. */
-import type { IncomingMessage } from 'node:http'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { Method } from './method-call.ts'
 import { close } from './methods/close.ts'
@@ -10,17 +9,17 @@ import { getUpdates } from './methods/get-updates.ts'
 import { getWebhookInfo, getWebhookInfoWith } from './methods/get-webhook-info.ts'
 import { logOut } from './methods/log-out.ts'
 import { makeSetWebhook, type SetWebhookOptions } from './methods/set-webhook.ts'
-import { parseTarget } from './target.ts'
+import type { OwnMethodName } from './target.ts'
 import type { Log } from '../surroundings.ts'
 
-const simpleMethods = new Map<string, Method>([
-  ['getupdates', getUpdates],
-  ['deletewebhook', deleteWebhook],
-  ['getwebhookinfo', getWebhookInfo],
-  ['getme', getMe],
-  ['logout', logOut],
-  ['close', close],
-])
+const simpleMethods: Readonly<Record<Exclude<OwnMethodName, 'setwebhook'>, Method>> = {
+  getupdates: getUpdates,
+  deletewebhook: deleteWebhook,
+  getwebhookinfo: getWebhookInfo,
+  getme: getMe,
+  logout: logOut,
+  close,
+}
 
 export interface OwnMethodsOptions extends SetWebhookOptions {
   /** Returns the sentence about the health of a queue. Set if getWebhookInfo has it. */
@@ -32,21 +31,9 @@ export interface OwnMethodsOptions extends SetWebhookOptions {
 export function makeOwnMethods(options: OwnMethodsOptions): ReadonlyMap<string, Method> {
   const { demoLog, healthOf } = options
   return new Map([
-    ...simpleMethods,
+    ...Object.entries(simpleMethods),
     ...(healthOf === undefined ? [] : [['getwebhookinfo', getWebhookInfoWith(healthOf)] as const]),
     ['setwebhook', makeSetWebhook(options)],
     ...(demoLog === undefined ? [] : demoMethods(demoLog)),
   ])
-}
-
-/** Whether a request is for a file or for a method that this server does not implement, so that its body is forwarded. */
-export function isForUpstream(url: string): boolean {
-  const target = parseTarget(url)
-  if (target.kind !== 'method') return target.kind === 'file'
-  return target.method !== 'setwebhook' && !simpleMethods.has(target.method)
-}
-
-/** protocol.md §3: only GET and POST run a method, whether it is an own method or one of the upstream server. */
-export function runsMethods({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'POST'
 }

@@ -6,6 +6,7 @@
  * parsed without decoding or regular expressions. The path is split before the rest of it is decoded, so an encoded slash
  * cannot move the boundary between token and method.
  */
+import type { IncomingMessage } from 'node:http'
 import { botIdMax } from '../limits.ts'
 
 /** A call of a method. */
@@ -30,6 +31,19 @@ export interface FileTarget {
   /** The path in its plain spelling, not decoded further and not checked, without the query. */
   readonly path: string
 }
+
+/** The methods that this server implements (own-methods.ts), in lower case. */
+const ownMethodNames = [
+  'getupdates',
+  'setwebhook',
+  'deletewebhook',
+  'getwebhookinfo',
+  'getme',
+  'logout',
+  'close',
+] as const
+export type OwnMethodName = (typeof ownMethodNames)[number]
+const ownMethods: ReadonlySet<string> = new Set(ownMethodNames)
 
 /** What a request asks for. */
 export type Target = MethodTarget | FileTarget | { readonly kind: 'unknown' }
@@ -200,4 +214,16 @@ function botIdIn(url: string, from: number, end: number): number | undefined {
  */
 export function isMethodName(text: string): boolean {
   return /^[A-Za-z0-9_]{1,64}$/.test(text)
+}
+
+/** Whether a request is for a file or for a method that this server does not implement, so that its body is forwarded. */
+export function isForUpstream(url: string): boolean {
+  const target = parseTarget(url)
+  if (target.kind !== 'method') return target.kind === 'file'
+  return !ownMethods.has(target.method)
+}
+
+/** protocol.md §3: only GET and POST run a method, whether it is an own method or one of the upstream server. */
+export function runsMethods({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'POST'
 }

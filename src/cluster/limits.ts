@@ -99,3 +99,5 @@ export const workerStartMs = 120_000
  * milliseconds, a slow disk takes seconds.
  */
 export const closeMarginMs = 3_000
+/** A node may serve for this long after it sent the last heartbeat that was acknowledged. */
+export const nodeLeaseMs = 1_000

@@ -10,12 +10,11 @@ import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '..
 import { contractTypes } from '../queue/update-types.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
-import { serverOrigin } from '../http/server-origin.ts'
+import { serverOrigin, type Proxy } from '../http/server-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
-import type { Proxy } from '../webhook/connector.ts'
-import { requestPath } from '../webhook/endpoint.ts'
-import { isProtocolHeader } from '../webhook/request-headers.ts'
+import { requestPath } from '../http/plain-target.ts'
+import { isProtocolHeader } from '../http/protocol-headers.ts'
 
 export const refused = Symbol('refused')
 

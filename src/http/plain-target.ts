@@ -37,3 +37,20 @@ function isUsual(target: string): boolean {
 function characterOf(encoded: string): string {
   return String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
 }
+
+/** All that a request line cannot have, and what URLs may not have by RFC 3986. */
+const notInUrl = /[^!-~]|["<>\\^`{|}]/gu
+
+/** Returns a character as a request line can have it. */
+export function percentEncoded(character: string): string {
+  return Buffer.from(character)
+    .toString('hex')
+    .toUpperCase()
+    .replaceAll(/../g, (byte) => `%${byte}`)
+}
+
+/** Returns the path and query of a URL, from the end of its host on, as it is written in a request. */
+export function requestPath(rest: string): string {
+  const [sent = ''] = rest.split('#', 1)
+  return (sent.startsWith('/') ? sent : `/${sent}`).replaceAll(notInUrl, percentEncoded)
+}

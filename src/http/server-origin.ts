@@ -10,3 +10,11 @@ export function serverOrigin(given: string): string | undefined {
   const { origin, hostname, port } = new URL(text)
   return hostname === '' || port === '0' ? undefined : origin
 }
+
+/** The HTTP proxy of `--proxy`. */
+export interface Proxy {
+  readonly host: string
+  readonly port: number
+  /** The value of the Proxy-Authorization header. It is a secret and must never be shown. */
+  readonly authorization: string | undefined
+}

@@ -7,7 +7,7 @@ import { listedPerPageMax } from './limits.ts'
 import { selectionInState } from './look-back-operations.ts'
 import { botPath, declareOperations } from './operation.ts'
 import { replayErrors } from './replay-operations.ts'
-import { updateSchema } from './update-operations.ts'
+import { updateSchema } from './update-schemas.ts'
 
 const { count, listAfter, listLimit, orNull, removedCount, time, traceparent, updateId } =
   fieldSchemas

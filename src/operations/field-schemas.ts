@@ -3,6 +3,7 @@ import {
   type TArrayOptions,
   type TInteger,
   type TNumber,
+  type TProperties,
   type TSchema,
   type TString,
   type TUnion,
@@ -13,6 +14,9 @@ import { scopes } from '../kit/rights.ts'
 import { healthWords } from '../kit/states.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../limits.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
+
+/** getMe returns such a name: a lone surrogate or a control character would break strict clients there. */
+export const namePattern = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$'
 
 /** Functions that each return a new schema. */
 export const fieldSchemas = {
@@ -67,6 +71,46 @@ export const fieldSchemas = {
     username: Type.String(),
     created_at: fieldSchemas.time('When the bot was registered.'),
   }),
+  /** A header of a request or of a response. */
+  shownHeader: () =>
+    Type.Object({ name: Type.String(), value: Type.String() }, { $id: 'ShownHeader' }),
+  /** An attempt to deliver an update. */
+  attempt: () =>
+    Type.Object(
+      {
+        time: fieldSchemas.preciseTime('When the attempt ended.'),
+        update_id: fieldSchemas.orNull(fieldSchemas.updateId()),
+        address: fieldSchemas.orNull(Type.String()),
+        status: fieldSchemas.orNull(Type.Integer({ minimum: 100, maximum: 999 })),
+        duration_ms: fieldSchemas.count('How long it took, in milliseconds.'),
+        error: fieldSchemas.orNull(Type.String()),
+        response_body: fieldSchemas.orNull(
+          Type.String({
+            description:
+              'The beginning of the response to an attempt that failed, as text without secrets; null if it is not kept (`--attempt-body`).',
+          }),
+        ),
+        response_headers: fieldSchemas.orNull(
+          Type.Array(fieldSchemas.shownHeader(), {
+            description:
+              'Some headers of this response, without secrets; null if its body would not be kept either.',
+          }),
+        ),
+        next_retry: fieldSchemas.orNull(
+          fieldSchemas.preciseTime('When the update is tried again at the earliest.'),
+        ),
+        traceparent: fieldSchemas.traceparent('The place in its trace that the endpoint got.'),
+      },
+      { $id: 'Attempt' },
+    ),
+  /** A damaged place in a file. */
+  fileDamage: <More extends TProperties>(more: More) =>
+    Type.Object({
+      ...more,
+      file: Type.String({ description: 'The path of the file, or of the directory of the shard.' }),
+      offset: Type.Optional(fieldSchemas.count('Where the damage is in the file, in bytes.')),
+      reason: Type.String({ description: 'What was found.' }),
+    }),
   /** The number of things that a call has removed. */
   removedCount: () =>
     Type.Object(

@@ -6,8 +6,7 @@ import { updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { listedPerPageMax } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
-import { updateSchema } from './update-operations.ts'
-import { attempt } from './webhook-operations.ts'
+import { updateSchema } from './update-schemas.ts'
 
 const { count, listAfter, listLimit, orNull, preciseTime, time, traceparent, updateId } =
   fieldSchemas
@@ -62,7 +61,7 @@ export const lookBackOperations = declareOperations('look back', {
       Type.Object(
         {
           ...fields(),
-          latest_attempts: Type.Array(attempt(), {
+          latest_attempts: Type.Array(fieldSchemas.attempt(), {
             description: 'Its attempts among the latest of the queue, the newest first.',
           }),
           update: updateSchema(),

@@ -7,7 +7,7 @@ import { portalRights } from '../kit/rights.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { originLengthMax, portalLinkTtlSMax } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
-import { pushErrors, pushResult } from './update-operations.ts'
+import { pushErrors, pushResult } from './update-schemas.ts'
 
 const { orNull, removedCount, time } = fieldSchemas
 

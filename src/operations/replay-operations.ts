@@ -7,7 +7,7 @@ import { fieldSchemas } from './field-schemas.ts'
 import { replaysPerSecondMax } from './limits.ts'
 import { updateSelection } from './look-back-operations.ts'
 import { botPath, declareOperations } from './operation.ts'
-import { pushResult } from './update-operations.ts'
+import { pushResult } from './update-schemas.ts'
 
 const { count, idempotencyKey, jobId, orNull, preciseTime, time } = fieldSchemas
 

@@ -1,16 +1,11 @@
-/** The calls about the server itself: its health, counters, nodes and shards, and the sessions of browsers. */
-import { type TProperties, Type } from 'typebox'
+/** The calls about the server itself: its health, counters and nodes. */
+import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { nodeStates, shardStates, workerStates } from '../kit/states.ts'
-import { shardsMax } from '../limits.ts'
 import { serverHistoryMinutes } from './limits.ts'
 import { content, declareOperations, json } from './operation.ts'
 
-const { botId, count, orNull, percentileMs, shard, time } = fieldSchemas
-
-const sessionPath = '/v1/session'
-const shardsPath = '/v1/shards'
-const shardPath = `${shardsPath}/:shard` as const
+const { count, orNull, percentileMs, shard, time } = fieldSchemas
 
 /** Some probes send HEAD and use only the status. */
 const probe = { scope: 'open', about: 'nobody' } as const
@@ -108,124 +103,6 @@ export const serverOperations = declareOperations('server', {
   },
 })
 
-export const sessionOperations = declareOperations('server', {
-  beginSession: {
-    route: `POST ${sessionPath}`,
-    scope: 'any',
-    about: 'nobody',
-    needsKey: true,
-    summary: 'Begins a session of a browser',
-    description: 'The cookie in the response stands for the key, except in this call.',
-    result: () =>
-      Type.Object(
-        { expires: time('When the session ends.') },
-        { $id: 'Session', description: 'The session of the cookie in the response.' },
-      ),
-  },
-  getSession: {
-    route: `GET ${sessionPath}`,
-    scope: 'any',
-    about: 'nobody',
-    summary: 'Returns what the key or the session may do',
-    result: () =>
-      Type.Object(
-        {
-          key_id: orNull(
-            Type.String({ description: 'The id of the key; null for the admin key.' }),
-          ),
-          name: orNull(Type.String({ description: 'The name of the key.' })),
-          scopes: fieldSchemas.scopes(),
-          bots: orNull(Type.Array(botId())),
-          foreign_tokens: Type.Optional(
-            Type.Literal(true, { description: 'The server has `--foreign-tokens`.' }),
-          ),
-          relays: Type.Optional(
-            Type.Literal(true, { description: 'The server has `--relay-from`.' }),
-          ),
-        },
-        { $id: 'Rights', description: 'What the key or the session of the request may do.' },
-      ),
-  },
-  endSession: {
-    route: `DELETE ${sessionPath}`,
-    scope: 'any',
-    about: 'nobody',
-    summary: 'Ends the session of a browser',
-    result: () =>
-      Type.Object(
-        { ended: Type.Literal(true) },
-        {
-          $id: 'EndedSession',
-          description:
-            'The session has ended, and the response removes its cookie from the browser.',
-        },
-      ),
-  },
-})
-
-export const shardOperations = declareOperations('server', {
-  listShards: {
-    route: `GET ${shardsPath}`,
-    scope: 'push',
-    about: 'nobody',
-    more: 'protocol.md#99-shards',
-    summary: 'Returns which worker has which shard, for `POST /v1/updates?shard=`',
-    description:
-      'The shard of a bot is the first 12 bits of the SHA-256 of its decimal id, modulo the number of shards.',
-    result: () =>
-      Type.Object(
-        {
-          shards: Type.Integer({
-            minimum: 1,
-            maximum: shardsMax,
-            description: 'The number of shards, a power of two.',
-          }),
-          groups: Type.Array(Type.Array(shard()), {
-            description:
-              'The shards that the answering node has: a list for each of its workers that has any.',
-          }),
-          version: count('Another number whenever the other fields change.'),
-        },
-        { $id: 'ShardList', description: 'Where the shards are.' },
-      ),
-  },
-  checkShard: {
-    route: `POST ${shardPath}/check`,
-    scope: 'all',
-    about: 'fleet',
-    summary: 'Checks the files of a shard',
-    description:
-      'Responds when all files of the shard have been read. The shard is served meanwhile.',
-    result: () =>
-      Type.Object(
-        {
-          shard: shard(),
-          files: count('The number of files that were read.'),
-          damages_found: count('The number of damaged places.'),
-          damages: Type.Array(fileDamage({})),
-        },
-        {
-          $id: 'ShardCheck',
-          description: 'What the check has found; `damages` has the first places.',
-        },
-      ),
-  },
-  exportShard: {
-    route: `GET ${shardPath}/records`,
-    scope: 'all',
-    about: 'shard',
-    lasts: true,
-    command: 'export',
-    more: '../inside/storage.md#backups',
-    summary: 'Sends all records of a shard',
-    description:
-      'For `postbote export`: the section of the shard in a backup, whose format docs/inside/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',
-    results: () => ({
-      200: content('application/octet-stream', 'Bytes: frames with the records.'),
-    }),
-  },
-})
-
 function perMinute(description: string) {
   return Type.Array(orNull(count(description)))
 }
@@ -258,7 +135,7 @@ function serverHistory() {
 }
 
 function readiness() {
-  const trouble = fileDamage({ shard: shard() })
+  const trouble = fieldSchemas.fileDamage({ shard: shard() })
   const shards = (description: string) => Type.Optional(Type.Array(shard(), { description }))
   return Type.Object(
     {
@@ -350,16 +227,6 @@ function delayMs(which: string) {
   return Type.Number({
     minimum: 0,
     description: `The ${which} event-loop delay of the last minute, in milliseconds.`,
-  })
-}
-
-/** Returns the schema of a damaged place in a file. */
-function fileDamage<More extends TProperties>(more: More) {
-  return Type.Object({
-    ...more,
-    file: Type.String({ description: 'The path of the file, or of the directory of the shard.' }),
-    offset: Type.Optional(count('Where the damage is in the file, in bytes.')),
-    reason: Type.String({ description: 'What was found.' }),
   })
 }
 

@@ -1,28 +1,15 @@
 /**
- * The calls that push updates, one at a time or as a stream of pairs, and the one that shows live what is pushed. The
- * handlers of pushes read their requests by themselves (update-options.ts, pair-header.ts).
+ * The calls that push updates, one at a time or as a stream of pairs. Their handlers read their requests by themselves (update-options.ts, pair-header.ts).
  */
-import { type TUnsafe, Type } from 'typebox'
+import { Type } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { orderingKeyBytesMax, shardsMax, ttlSMax } from '../limits.ts'
-import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { errorSchema } from './error-schema.ts'
-import { botPath, content, declareOperations, lines } from './operation.ts'
+import { botPath, declareOperations, lines } from './operation.ts'
+import { pushErrors, pushResult, updateSchema } from './update-schemas.ts'
 
-const { botId, traceparent, updateId } = fieldSchemas
-
-/** The codes of a push, in addition to those of every call (protocol.md §9.3). */
-export const pushErrors = [
-  'BAD_UPDATE',
-  'UNKNOWN_BOT',
-  'BOT_NOT_SERVED',
-  'IDEMPOTENCY_MISMATCH',
-  'TOO_MANY_KEYS',
-  'QUEUE_FULL',
-  'DISK_LOW',
-  'ID_SPACE_EXHAUSTED',
-] as const satisfies readonly ErrorCode[]
+const { botId, traceparent } = fieldSchemas
 
 /** The codes that a pair of a stream can have. The stream itself has those of every call. */
 export const pairErrors = [
@@ -108,28 +95,6 @@ export const updateOperations = declareOperations('updates', {
       ),
     }),
   },
-  tailQueue: {
-    route: `GET ${botPath}/tail`,
-    scope: 'read',
-    about: 'queue',
-    portal: 'look',
-    lasts: true,
-    command: 'tail',
-    summary: 'Shows live what is pushed to a queue and confirmed',
-    description: 'The response goes on until one side ends it.',
-    query: () => ({
-      payload: Type.Boolean({
-        default: false,
-        description: 'Whether the events have the updates themselves.',
-      }),
-    }),
-    results: () => ({
-      200: content(
-        'text/event-stream',
-        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.',
-      ),
-    }),
-  },
 })
 
 const traced =
@@ -189,39 +154,5 @@ export function pairHeader() {
       additionalProperties: false,
       description: 'The first line of a pair: the bot, and the options of the push.',
     },
-  )
-}
-
-/** Returns the schema of what a push returns. */
-export function pushResult() {
-  const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
-  const stored = Type.Object(
-    { update_id: updateId(), duplicate: Type.Optional(duplicate) },
-    { $id: 'StoredUpdate', description: 'The update is on disk.' },
-  )
-  const filtered = Type.Object(
-    { filtered: Type.Literal(true) },
-    { $id: 'FilteredUpdate', description: 'The bot does not want this type; nothing was stored.' },
-  )
-  return Type.Union([stored, filtered], {
-    $id: 'PushResult',
-    description: 'The result of the push.',
-  })
-}
-
-/** An update without its id. It has only one of these fields. */
-type AnyUpdate = { readonly [Type in UpdateType]?: object }
-
-/** Returns the schema of an update without its id. */
-export function updateSchema(): TUnsafe<AnyUpdate> {
-  const types = updateTypes.map((type) => [type, Type.Optional(Type.Object({}))])
-  return Type.Unsafe<AnyUpdate>(
-    Type.Object(Object.fromEntries(types), {
-      $id: 'Update',
-      description: 'One object with one of the update types as its only key.',
-      minProperties: 1,
-      maxProperties: 1,
-      additionalProperties: false,
-    }),
   )
 }

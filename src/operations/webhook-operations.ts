@@ -13,7 +13,7 @@ import {
 } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 
-const { count, listLimit, orNull, preciseTime, time, traceparent, updateId } = fieldSchemas
+const { count, listLimit, orNull, shownHeader, time } = fieldSchemas
 
 export const webhookOperations = declareOperations('webhooks', {
   setWebhook: {
@@ -76,7 +76,7 @@ export const webhookOperations = declareOperations('webhooks', {
     query: () => ({ limit: listLimit(webhookAttemptsKept, webhookAttemptsKept) }),
     result: () =>
       Type.Object(
-        { attempts: Type.Array(attempt()), request: orNull(shownRequest()) },
+        { attempts: Type.Array(fieldSchemas.attempt()), request: orNull(shownRequest()) },
         {
           $id: 'AttemptList',
           description: 'The attempts, the newest first, and what requests look like now.',
@@ -235,39 +235,6 @@ function webhookState() {
       description: 'Whether it has a certificate of its own.',
     }),
   }
-}
-
-/** Returns the schema of an attempt. */
-export function attempt() {
-  return Type.Object(
-    {
-      time: preciseTime('When the attempt ended.'),
-      update_id: orNull(updateId()),
-      address: orNull(Type.String()),
-      status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
-      duration_ms: count('How long it took, in milliseconds.'),
-      error: orNull(Type.String()),
-      response_body: orNull(
-        Type.String({
-          description:
-            'The beginning of the response to an attempt that failed, as text without secrets; null if it is not kept (`--attempt-body`).',
-        }),
-      ),
-      response_headers: orNull(
-        Type.Array(shownHeader(), {
-          description:
-            'Some headers of this response, without secrets; null if its body would not be kept either.',
-        }),
-      ),
-      next_retry: orNull(preciseTime('When the update is tried again at the earliest.')),
-      traceparent: traceparent('The place in its trace that the endpoint got.'),
-    },
-    { $id: 'Attempt' },
-  )
-}
-
-function shownHeader() {
-  return Type.Object({ name: Type.String(), value: Type.String() }, { $id: 'ShownHeader' })
 }
 
 function shownRequest() {

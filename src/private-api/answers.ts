@@ -1,13 +1,13 @@
 /** What a worker answers to the questions of other workers (questions.ts), and the routes on which they ask. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { PostboteError } from '../errors.ts'
-import type { PrivateApiOptions } from './private-api-options.ts'
+import type { PrivateApiParts } from './private-api-parts.ts'
 import { type Answers, type Question, questions } from './questions.ts'
 import { ownEvents } from './routes/event-routes.ts'
 import { isPlain, shownCountersOf, summaryMinutes } from './routes/fleet-routes.ts'
 
 export type AnswersOptions = Pick<
-  PrivateApiOptions,
+  PrivateApiParts,
   | 'bots'
   | 'guard'
   | 'keys'

@@ -26,7 +26,7 @@ import { addRelayRoutes } from './routes/relay-routes.ts'
 import { addReplayRoutes } from './routes/replay-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
-import { addIngestRoutes } from './routes/ingest-routes.ts'
+import { addIngestRoutes, type IngestRoutesOptions } from './routes/ingest-routes.ts'
 import { addHistoryRoutes } from './routes/history-routes.ts'
 import { addKeyRoutes } from './routes/key-routes.ts'
 import { fieldValues } from './routes/field-values.ts'
@@ -34,7 +34,7 @@ import { metricsPage } from './routes/metrics-page.ts'
 import { openApiDocument } from './openapi/openapi-document.ts'
 import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './new-app.ts'
 import { addNodeRoutes } from './routes/node-routes.ts'
-import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
+import type { PrivateApiParts, Readiness } from './private-api-parts.ts'
 import { addPortalRoutes } from './routes/portal-routes.ts'
 import { addRegistrationRoutes } from './routes/registration-routes.ts'
 import { chargeCalls, payForCall } from './access/charge-calls.ts'
@@ -46,6 +46,8 @@ import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
 import { addTailRoutes } from './routes/tail-routes.ts'
 import { addTypeRoutes } from './routes/type-routes.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
+
+export type PrivateApiOptions = PrivateApiParts & IngestRoutesOptions
 
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)

@@ -11,7 +11,7 @@ import type { AccessKeyTable } from '../access/access-key-table.ts'
 import type { BotList, ShardSums } from '../bots/bot-service.ts'
 import type { FleetQuery } from '../bots/fleet-status.ts'
 import { accessKeysMax } from '../limits.ts'
-import { botOperations } from '../operations/bot-operations.ts'
+import { fleetOperations } from '../operations/fleet-operations.ts'
 import { eventsQuery } from '../operations/event-operations.ts'
 import { querySchema, type QueryOf, type ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
@@ -40,14 +40,14 @@ export interface KeyQuestion {
 export interface SummaryPart {
   readonly sums: readonly ShardSums[]
   /** Of the node; undefined if another worker of it answers for them. */
-  readonly counters: ResultOf<typeof botOperations.getSummary>['updates'] | undefined
+  readonly counters: ResultOf<typeof fleetOperations.getSummary>['updates'] | undefined
   /** The last minutes of the node, likewise. Nodes of the version before have none. */
   readonly minutes?: readonly ServerMinute[] | undefined
 }
 
 export const questions = {
   /** Which bots of its shards match? */
-  bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(botOperations.listBots)),
+  bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(fleetOperations.listBots)),
   /** What are the sums of its bots, for each shard? */
   summary: asks<undefined, SummaryPart>('summary'),
   /** What did its node do in the last minutes? Only the first worker of a node tells. */

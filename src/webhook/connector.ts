@@ -20,6 +20,7 @@ import {
   type TLSSocket,
 } from 'node:tls'
 import type { Clock } from '../clock.ts'
+import type { Proxy } from '../http/server-origin.ts'
 import { webhookAddressesMax } from './limits.ts'
 import { statusWords } from './classify-response.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -55,14 +56,6 @@ export interface ConnectWatch {
 
 /** Resolves to a socket that is ready for HTTP. Rejects with a WebhookFailure and leaves nothing open. */
 export type Connector = (request: ConnectRequest) => Promise<Socket>
-
-/** The HTTP proxy of `--proxy`. */
-export interface Proxy {
-  readonly host: string
-  readonly port: number
-  /** The value of the Proxy-Authorization header. It is a secret and must never be shown. */
-  readonly authorization: string | undefined
-}
 
 export interface ConnectorOptions {
   readonly clock: Clock

@@ -8,6 +8,7 @@
 
 import { isIP } from 'node:net'
 import { PostboteError } from '../errors.ts'
+import { percentEncoded, requestPath } from '../http/plain-target.ts'
 import { webhookUrlLengthMax } from './limits.ts'
 
 export interface Endpoint {
@@ -71,23 +72,8 @@ export function hostOfWebhook(url: string): string {
   return parseUrl(tidyUrl(url)).url.host
 }
 
-/** All that a request line cannot have, and what URLs may not have by RFC 3986. */
-const notInUrl = /[^!-~]|["<>\\^`{|}]/gu
 // oxlint-disable-next-line no-control-regex -- these are what it looks for
 const blank = /[\u0000-\u0020\u007f]/g
-
-function percentEncoded(character: string): string {
-  return Buffer.from(character)
-    .toString('hex')
-    .toUpperCase()
-    .replaceAll(/../g, (byte) => `%${byte}`)
-}
-
-/** Returns the path and query of a URL, from the end of its host on, as it is written in a request. */
-export function requestPath(rest: string): string {
-  const [sent = ''] = rest.split('#', 1)
-  return (sent.startsWith('/') ? sent : `/${sent}`).replaceAll(notInUrl, percentEncoded)
-}
 
 /** A scheme and what may have a user, a host and a port; the parser ends a host at a backslash, too. */
 const partsOfUrl = /^(?:([^:/?#\\]*):\/\/)?([^/?#\\]*)/

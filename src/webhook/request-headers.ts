@@ -1,6 +1,6 @@
 /** The headers of the requests to a webhook, as they are sent and as operators see them. */
 import type { Endpoint } from './endpoint.ts'
-import { signatureHeaderNames } from './signature.ts'
+import { signatureHeaderNames } from '../http/protocol-headers.ts'
 
 /** A header as operators see it. */
 export interface ShownHeader {
@@ -25,19 +25,6 @@ export interface RequestHeadersOptions {
   readonly secretHeaderNames: readonly string[]
   /** The User-Agent, unless another header has that name; if absent, there is none. */
   readonly userAgent?: string | undefined
-}
-
-/**
- * Headers that say how a request is framed, where it goes or what its body is, and the trace that a delivery has a place in.
- * Those of a proxy never reach an endpoint.
- */
-const protocolName =
-  /^(?:connection|expect|host|keep-alive|te|traceparent|trailer|transfer-encoding|upgrade|(?:content|proxy)-.*)$/
-
-/** Whether only this server decides about the header of deliveries with this name, in whatever case. */
-export function isProtocolHeader(name: string): boolean {
-  const lower = name.toLowerCase()
-  return protocolName.test(lower) || signatureHeaderNames.some((own) => own === lower)
 }
 
 const userAgentName = 'User-Agent'

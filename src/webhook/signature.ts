@@ -10,6 +10,7 @@
  * when they have changed. So a new key takes effect with the next request, and a bot without keys costs one comparison.
  */
 import { createHmac, createPrivateKey, createSecretKey, type KeyObject, sign } from 'node:crypto'
+import { signatureHeaderNames } from '../http/protocol-headers.ts'
 import type { Clock } from '../clock.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 
@@ -28,13 +29,6 @@ interface PreparedKey {
   readonly key: KeyObject
   readonly endsAtMs: number
 }
-
-/** The headers of a signed delivery. */
-export const signatureHeaderNames = [
-  'webhook-id',
-  'webhook-timestamp',
-  'webhook-signature',
-] as const
 
 /** Creates the signature headers of one webhook's deliveries. */
 export class SignatureHeaders {

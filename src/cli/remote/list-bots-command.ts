@@ -1,7 +1,7 @@
 /** `postbote bots list`: the bots of the server, all or those in a state, with what operators look for. */
 import { ConfigError } from '../../config/config.ts'
 import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
-import { botOperations } from '../../operations/bot-operations.ts'
+import { fleetOperations } from '../../operations/fleet-operations.ts'
 import type { QueryOf, ResultOf } from '../../operations/operation.ts'
 import { listedPerPageMax } from '../../operations/limits.ts'
 import type { CommandCall } from '../commands/command-call.ts'
@@ -40,7 +40,7 @@ const limitOption = {
   sentence: `Lists this many bots at most. With --sort, ${listedPerPageMax} at most.`,
 } as const
 
-export const listBotsCommand: ParsedCommand = remoteCommand(botOperations.listBots, {
+export const listBotsCommand: ParsedCommand = remoteCommand(fleetOperations.listBots, {
   sentence: 'lists the bots, all or those in a state, with the state of their main queues',
   fields: {
     state: { defaultShown: 'all bots', sentence: 'Lists only bots in this state.' },
@@ -62,8 +62,8 @@ export const listBotsCommand: ParsedCommand = remoteCommand(botOperations.listBo
   run: list,
 })
 
-type BotPage = ResultOf<typeof botOperations.listBots>
-type BotQuery = QueryOf<typeof botOperations.listBots>
+type BotPage = ResultOf<typeof fleetOperations.listBots>
+type BotQuery = QueryOf<typeof fleetOperations.listBots>
 
 async function list(
   call: CommandCall,
@@ -104,7 +104,7 @@ async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
   for (let { after } = query; bots.length < limit; ) {
     const asked = Math.min(limit - bots.length, listedPerPageMax)
     const input = { query: { ...query, after, limit: asked } }
-    const { value: page } = await api.call(botOperations.listBots, input)
+    const { value: page } = await api.call(fleetOperations.listBots, input)
     bots.push(...page.bots)
     for (const shard of page.missing_shards ?? []) missing.add(shard)
     if (page.bots.length < asked) break

@@ -1,17 +1,17 @@
 /** `postbote summary`: the sums over all bots of the server. */
-import { botOperations } from '../../operations/bot-operations.ts'
+import { fleetOperations } from '../../operations/fleet-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { ageCell, cell, fieldTable } from './cells.ts'
 import { tableLines, tellMissingShards } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
 
-export const summaryCommand = remoteCommand(botOperations.getSummary, {
+export const summaryCommand = remoteCommand(fleetOperations.getSummary, {
   sentence: 'shows how many bots there are, how many of them are failing, and what is pending',
   lines: summaryLines,
   remark: tellMissingShards,
 })
 
-type Summary = ResultOf<typeof botOperations.getSummary>
+type Summary = ResultOf<typeof fleetOperations.getSummary>
 
 /** Fields that a later server adds are shown, too. */
 function summaryLines(summary: Summary): readonly string[] {

@@ -1,7 +1,7 @@
 /** `postbote tail`: shows live what happens to a queue of a bot. */
 import { waitingClock } from '../../clock.ts'
 import { onOff } from '../../config/config-values.ts'
-import { updateOperations } from '../../operations/update-operations.ts'
+import { tailOperations } from '../../operations/tail-operations.ts'
 import { followCall } from './follow-call.ts'
 import { remoteCommand } from './remote-command.ts'
 import { tailDataOf, tailJson, tailLine } from './tail-line.ts'
@@ -12,13 +12,13 @@ const payloadsOption = {
   sentence: 'Shows the updates themselves, too.',
 } as const
 
-export const tailCommand = remoteCommand(updateOperations.tailQueue, {
+export const tailCommand = remoteCommand(tailOperations.tailQueue, {
   sentence:
     'shows live what is pushed to a bot and confirmed, until SIGINT (Ctrl+C); it begins with the next event',
   options: [payloadsOption],
   run: (call, { id, query }) =>
     followCall(call, {
-      operation: updateOperations.tailQueue,
+      operation: tailOperations.tailQueue,
       name: 'the tail',
       afterGap: 'what happened in between is not shown',
       inputAfter: () => ({ id, query: { ...query, payload: call.has(payloadsOption) } }),

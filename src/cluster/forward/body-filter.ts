@@ -8,17 +8,25 @@
  * only the owner knows is not checked here, such as whether a well-formed token belongs to a bot.
  */
 import type { IncomingMessage } from 'node:http'
-import type { PrivateApiGuard } from '../../private-api/access/private-api-guard.ts'
 import { portalSecretIn } from '../../bots/portal-secret.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
-import { isForUpstream, runsMethods } from '../../bot-api/own-methods.ts'
-import { botIdOfPortalCall, isPortalTarget, parseTarget } from '../../bot-api/target.ts'
+import {
+  botIdOfPortalCall,
+  isPortalTarget,
+  parseTarget,
+  isForUpstream,
+  runsMethods,
+} from '../../bot-api/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 
 export interface BodyFilterOptions {
-  readonly guard: PrivateApiGuard
+  /** What refuses callers of the private API, by throwing. */
+  readonly guard: {
+    checkHost(host: string | undefined): void
+    checkAccess(request: IncomingMessage): unknown
+  }
   readonly filter: TokenFilter | undefined
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean

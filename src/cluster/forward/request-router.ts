@@ -23,12 +23,12 @@ import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { changesOf } from '../../kit/changes-of.ts'
-import { isForUpstream } from '../../bot-api/own-methods.ts'
 import {
   botIdOfPortalCall,
   botIdOfTarget,
   isPortalTarget,
   parseTarget,
+  isForUpstream,
 } from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'

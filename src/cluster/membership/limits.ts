@@ -2,8 +2,6 @@
 
 /** Pause between the heartbeats of a node. */
 export const nodeHeartbeatMs = 250
-/** A node may serve for this long after it sent the last heartbeat that was acknowledged. */
-export const nodeLeaseMs = 1_000
 /** A node is evicted whose row another one has read unchanged for this long. More than the lease, for clocks that drift. */
 export const nodeEvictedMs = 1_500
 /**

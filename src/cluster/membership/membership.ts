@@ -8,7 +8,8 @@
  * nobody is evicted for an outage of the database.
  */
 import type { NodeRow } from '../../store/node-table.ts'
-import { nodeEvictedMs, nodeLeaseMs, nodeObservationGapMs } from './limits.ts'
+import { nodeEvictedMs, nodeObservationGapMs } from './limits.ts'
+import { nodeLeaseMs } from '../limits.ts'
 
 /** The rows that a heartbeat has read, with times of a monotonic clock in ms. */
 export interface NodesRead {

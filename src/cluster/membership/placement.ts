@@ -11,7 +11,8 @@
  * fails if another living node owns the shard, and a hand-over names the owner and the epoch.
  */
 import { mayTake, type NodeIdentity, type NodeRow, type ShardRow } from '../../store/node-table.ts'
-import { nodeLeaseMs, nodeObservationGapMs } from './limits.ts'
+import { nodeObservationGapMs } from './limits.ts'
+import { nodeLeaseMs } from '../limits.ts'
 import { rendezvousRank } from './rendezvous.ts'
 
 /** What a heartbeat has read, with the time of a monotonic clock in ms, and what this node has open. */

@@ -16,7 +16,7 @@ import {
 import type { Log } from '../../surroundings.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
-import { nodeLeaseMs } from './limits.ts'
+import { nodeLeaseMs } from '../limits.ts'
 import { type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { auditOperations } from '../../operations/audit-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import type { RecordedCall } from '../../shard/audit-record.ts'
-import type { WorkerKeys } from '../private-api-options.ts'
+import type { WorkerKeys } from '../access/worker-keys.ts'
 import { addOperations } from './add-operations.ts'
 
 interface Options {

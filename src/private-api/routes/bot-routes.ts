@@ -14,10 +14,10 @@ import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
 import type { Token } from '../../bots/token.ts'
 import { relayJson } from './relay-routes.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 
 type Options = Pick<
-  PrivateApiOptions,
+  PrivateApiParts,
   'bots' | 'isFromWorker' | 'secretTokenHeaders' | 'takesForeignTokens'
 > &
   AskingRoute<'botsNamed'>

@@ -15,10 +15,10 @@ import type { OwnerStream } from '../owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 
 type Options = Pick<
-  PrivateApiOptions,
+  PrivateApiParts,
   'clock' | 'ownersOf' | 'eventStreams' | 'keys' | 'readEvents' | 'node'
 >
 
@@ -66,7 +66,7 @@ export function addEventRoutes(app: FastifyInstance, options: Options): void {
 
 /** Asks the log of this server for a node. */
 export async function ownEvents(
-  log: Pick<PrivateApiOptions, 'readEvents' | 'node'>,
+  log: Pick<PrivateApiParts, 'readEvents' | 'node'>,
   { after, last, type, waitMs }: NodeQuestion,
 ): Promise<NodePage> {
   const id = after === undefined ? undefined : idInPosition(after, log.node)

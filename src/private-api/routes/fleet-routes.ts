@@ -11,7 +11,7 @@ import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/flee
 import { fleetOrder, type FleetQuery } from '../../bots/fleet-status.ts'
 import { PostboteError } from '../../errors.ts'
 import { type MetricName, summaryMetrics } from '../../metrics.ts'
-import { botOperations } from '../../operations/bot-operations.ts'
+import { fleetOperations } from '../../operations/fleet-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { recordOf } from '../../record-of.ts'
 import {
@@ -24,13 +24,13 @@ import { measureRest } from '../access/charge-calls.ts'
 import { addOperation } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'shards' | 'totals' | 'clock' | 'minutes'> &
+type Options = Pick<PrivateApiParts, 'bots' | 'shards' | 'totals' | 'clock' | 'minutes'> &
   AskingRoute<'bots' | 'summary'>
 
-type BotListJson = ResultOf<typeof botOperations.listBots>
-type SummaryJson = ResultOf<typeof botOperations.getSummary>
+type BotListJson = ResultOf<typeof fleetOperations.listBots>
+type SummaryJson = ResultOf<typeof fleetOperations.getSummary>
 
 /** The summary shows the delivery times of this many minutes. Chosen: short enough to be of now, and several updates of slow bots. */
 export const summaryMinutes = 5
@@ -38,10 +38,10 @@ export const summaryMinutes = 5
 type ShownCounters = SummaryJson['updates']
 
 export function addFleetRoutes(app: FastifyInstance, options: Options): void {
-  addOperation(app, botOperations.listBots, ({ request, query }) =>
+  addOperation(app, fleetOperations.listBots, ({ request, query }) =>
     listBots(options, request, query),
   )
-  addOperation(app, botOperations.getSummary, ({ request }) => summarize(options, request))
+  addOperation(app, fleetOperations.getSummary, ({ request }) => summarize(options, request))
 }
 
 async function listBots(

@@ -4,7 +4,7 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { recordOf } from '../../record-of.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 import {
   addServerMinutes,
   deliveryModes,
@@ -15,7 +15,7 @@ import {
 import { measureRest } from '../access/charge-calls.ts'
 import { addOperation } from './add-operations.ts'
 
-type Options = Pick<PrivateApiOptions, 'minutes'> & AskingRoute<'history'>
+type Options = Pick<PrivateApiParts, 'minutes'> & AskingRoute<'history'>
 type HistoryJson = ResultOf<typeof serverOperations.getServerHistory>
 
 export function addHistoryRoutes(app: FastifyInstance, options: Options): void {

@@ -5,7 +5,6 @@ import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import type { PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
-import type { BodyBudget } from '../../http/body-budget.ts'
 import { gotText, type ReceiveOptions, readBody } from '../../http/body.ts'
 import { presentRequestId, requestIdHeader } from '../../http/request-id.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
@@ -16,7 +15,7 @@ import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
 import { LongLines } from '../ingest/long-lines.ts'
-import type { Owners } from '../owners.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
@@ -26,18 +25,15 @@ import { mib } from '../../limits.ts'
 
 export interface IngestRoutesOptions
   extends Pick<
-    IngestStreamOptions,
-    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool' | 'tracer'
-  > {
-  /** The budget for bodies that are read completely, and for what streams have sent only in part. */
-  readonly bodies: BodyBudget<IncomingMessage>
+      PrivateApiParts,
+      'bodies' | 'bots' | 'clock' | 'counters' | 'isForwarded' | 'ownersOf'
+    >,
+    Pick<IngestStreamOptions, 'updateBytesMax' | 'checkPool' | 'tracer'> {
   /** Open streams of producers, which a shutdown ends. */
   readonly streams: Set<IngestStream>
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
   readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: AccessKeyRing }
-  ownersOf(request: FastifyRequest): Owners
-  isForwarded(request: FastifyRequest): boolean
   /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */
   streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
 }

@@ -15,9 +15,9 @@ import { addOperations } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 
-type Options = Pick<PrivateApiOptions, 'keys'> & AskingRoute<'keysChanged'>
+type Options = Pick<PrivateApiParts, 'keys'> & AskingRoute<'keysChanged'>
 
 export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   const { registry } = options.keys

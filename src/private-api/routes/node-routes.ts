@@ -12,12 +12,12 @@ import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
-import type { PrivateApiOptions, ShardPlaces } from '../private-api-options.ts'
+import type { PrivateApiParts, ShardPlaces } from '../private-api-parts.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-type Options = Pick<PrivateApiOptions, 'shards'> & {
+type Options = Pick<PrivateApiParts, 'shards'> & {
   readonly routes: Pick<ShardPlaces, 'members'>
 } & AskingRoute<'node'>
 

@@ -9,12 +9,12 @@ import { checkRows } from '../../queue/check-batch.ts'
 import type { StoredPortalLink } from '../../shard/bot-record.ts'
 import { UpdateRows } from '../../shard/update-rows.ts'
 import { refusal } from '../ingest/update-options.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 import { addOperations } from './add-operations.ts'
 
 type LinkJson = ResultOf<typeof portalOperations.listPortalLinks>['links'][number]
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'clock' | 'portal'>
+type Options = Pick<PrivateApiParts, 'bots' | 'clock' | 'portal'>
 
 /** What the owner of a bot sees in the test update. */
 const testText = 'This is a test update of Postbote.'

@@ -14,7 +14,7 @@ import {
   retryDelaysMax,
 } from '../../operations/limits.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
-import { isProtocolHeader } from '../../webhook/request-headers.ts'
+import { isProtocolHeader } from '../../http/protocol-headers.ts'
 import { readIsValidated, refusal } from '../ingest/update-options.ts'
 
 type Fields = { readonly [Name in keyof BodyOf<typeof botOperations.changeBot>]: unknown }

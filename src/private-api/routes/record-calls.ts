@@ -19,7 +19,7 @@ import { auditId, type RecordedCall } from '../../shard/audit-record.ts'
 import type { AuditWriter } from '../access/audit-writer.ts'
 import { requestAccess } from '../access/request-access.ts'
 
-/** The parts of `PrivateApiOptions` that are used. */
+/** The parts of `PrivateApiParts` that are used. */
 interface RecordCallsOptions {
   isFromWorker(request: FastifyRequest): boolean
   readonly keys: {

@@ -31,7 +31,7 @@ import { requestAccess } from '../access/request-access.ts'
 import { refusal } from '../ingest/update-options.ts'
 import { privateBodyBytesMax } from '../limits.ts'
 import { type Owners, postToOwner } from '../owners.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 import { privateErrorText } from '../private-error.ts'
 import { validationText } from '../validation-text.ts'
 import { addOperation } from './add-operations.ts'
@@ -39,7 +39,7 @@ import { auditOf } from './record-calls.ts'
 import { webhookParams } from './webhook-params.ts'
 
 export type RegistrationRoutesOptions = Pick<
-  PrivateApiOptions,
+  PrivateApiParts,
   'bodies' | 'bots' | 'clock' | 'keys' | 'log' | 'ownersOf' | 'sealToken' | 'webhookConnectionsMax'
 >
 

@@ -8,13 +8,13 @@ import type { FastifyInstance } from 'fastify'
 import { type Access } from '../../access/access.ts'
 import { scopes } from '../../kit/rights.ts'
 import type { ResultOf } from '../../operations/operation.ts'
-import { sessionOperations } from '../../operations/server-operations.ts'
+import { sessionOperations } from '../../operations/session-operations.ts'
 import { addOperations } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 
-type Options = Pick<PrivateApiOptions, 'guard' | 'isTls' | 'takesForeignTokens' | 'takesRelays'> &
+type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'takesForeignTokens' | 'takesRelays'> &
   AskingRoute<'sessionEnded'>
 type Rights = ResultOf<typeof sessionOperations.getSession>
 

@@ -11,16 +11,17 @@ import { crc32 } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
-import { shardOperations } from '../../operations/server-operations.ts'
+import { shardOperations } from '../../operations/shard-operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { ShardSection } from '../../shard/shard-section.ts'
 import { addOperations } from './add-operations.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { RecordStream } from '../follow/record-stream.ts'
-import type { PrivateApiOptions, ShardPlaces, WorkerKeys } from '../private-api-options.ts'
+import type { PrivateApiParts, ShardPlaces } from '../private-api-parts.ts'
+import type { WorkerKeys } from '../access/worker-keys.ts'
 
 type Options = Pick<
-  PrivateApiOptions,
+  PrivateApiParts,
   'clock' | 'shards' | 'checkShard' | 'shardAt' | 'recordStreams'
 > & {
   readonly keys: Pick<WorkerKeys, 'ring'>

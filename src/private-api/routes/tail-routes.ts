@@ -6,15 +6,15 @@
 import type { FastifyInstance } from 'fastify'
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { KeyShares } from '../../access/key-shares.ts'
-import { updateOperations } from '../../operations/update-operations.ts'
+import { tailOperations } from '../../operations/tail-operations.ts'
 import { addOperation, queueOf } from './add-operations.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 import { TailStream } from '../follow/tail-stream.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 
-interface Options extends Pick<PrivateApiOptions, 'bots' | 'clock'> {
+interface Options extends Pick<PrivateApiParts, 'bots' | 'clock'> {
   readonly keys: { readonly ring: Pick<AccessKeyRing, 'watch'> }
   /** The places of tails; by default those of keys. */
   readonly places?: KeyShares
@@ -30,7 +30,7 @@ export function addTailRoutes(
   app: FastifyInstance,
   { bots, clock, keys, places = new KeyShares(tailsMax) }: Options,
 ): void {
-  addOperation(app, updateOperations.tailQueue, async (call) => {
+  addOperation(app, tailOperations.tailQueue, async (call) => {
     const queue = await queueOf(bots, call)
     const free = places.take(requestAccess(call.request))
     const response = LongResponse.begin(call, keys.ring, serverSentEventsHead)

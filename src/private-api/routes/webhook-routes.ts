@@ -23,13 +23,13 @@ import { requestAccess } from '../access/request-access.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { webhookParams } from './webhook-params.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiParts } from '../private-api-parts.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 
 type WebhookJson = ResultOf<typeof webhookOperations.getWebhook>
 type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
 
-interface Options extends Pick<PrivateApiOptions, 'bots' | 'webhookConnectionsMax'> {
+interface Options extends Pick<PrivateApiParts, 'bots' | 'webhookConnectionsMax'> {
   /** The places of checks, if their callers may not have all of a worker's. */
   readonly checkPlaces?: KeyShares
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../src/cluster/shared-memory/shared-key-limits.ts'
 import { AuditWriter } from '../../../src/private-api/access/audit-writer.ts'
 import { KeySync } from '../../../src/private-api/access/key-sync.ts'
-import type { WorkerKeys } from '../../../src/private-api/private-api-options.ts'
+import type { WorkerKeys } from '../../../src/private-api/access/worker-keys.ts'
 import { StreamAccess } from '../../../src/private-api/ingest/stream-access.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 

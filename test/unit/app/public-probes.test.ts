@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { PublicProbes, readinessKeptMs } from '../../../src/app/public-probes.ts'
-import type { Readiness } from '../../../src/private-api/private-api-options.ts'
+import type { Readiness } from '../../../src/private-api/private-api-parts.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
 

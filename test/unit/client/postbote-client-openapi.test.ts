@@ -22,9 +22,9 @@ import type { BodyOf } from '../../../src/operations/operation.ts'
 import type {
   pairErrors,
   pairHeader,
-  pushErrors,
   updateOperations,
 } from '../../../src/operations/update-operations.ts'
+import type { pushErrors } from '../../../src/operations/update-schemas.ts'
 
 type Result<Row extends { readonly result: () => TSchema }> = Static<ReturnType<Row['result']>>
 type Push = typeof updateOperations.pushUpdate

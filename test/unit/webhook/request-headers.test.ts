@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
-import {
-  isProtocolHeader,
-  requestHeaders,
-  shownRequest,
-  userAgentOf,
-} from '../../../src/webhook/request-headers.ts'
+import { requestHeaders, shownRequest, userAgentOf } from '../../../src/webhook/request-headers.ts'
+import { isProtocolHeader } from '../../../src/http/protocol-headers.ts'
 import { secretsOf } from '../../../src/webhook/request-secrets.ts'
 
 const secretHeaderNames = ['X-Service-Token', 'X-Telegram-Bot-Api-Secret-Token']

@@ -11,12 +11,14 @@ import { CallRefusedError, RemoteApi } from '../../../../src/cli/remote/remote-a
 import { botOperations } from '../../../../src/operations/bot-operations.ts'
 import { eventOperations } from '../../../../src/operations/event-operations.ts'
 import { keyOperations } from '../../../../src/operations/key-operations.ts'
-import { shardOperations } from '../../../../src/operations/server-operations.ts'
+import { fleetOperations } from '../../../../src/operations/fleet-operations.ts'
+import { tailOperations } from '../../../../src/operations/tail-operations.ts'
+import { shardOperations } from '../../../../src/operations/shard-operations.ts'
 import { updateOperations } from '../../../../src/operations/update-operations.ts'
 import { makeCertificate } from '../../../support/network/certificates.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
-const { getSummary } = botOperations
+const { getSummary } = fleetOperations
 const { exportShard } = shardOperations
 const { followEvents } = eventOperations
 const key = 'k'.repeat(32)
@@ -164,7 +166,7 @@ test('a response that lasts is read part by part, and a refusal of it is an erro
     return parts
   }
   assert.deepEqual(await read(), ['one \u00e4', 'two'])
-  await assert.rejects(client.follow(updateOperations.tailQueue, { id: 100 }, { idleMs: 10_000 }), {
+  await assert.rejects(client.follow(tailOperations.tailQueue, { id: 100 }, { idleMs: 10_000 }), {
     name: 'CallRefusedError',
     message: 'the server refused the call: 404 UNKNOWN_BOT: No bot',
   })

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Heartbeat, nodeExtraBeatMs } from '../../../../src/cluster/membership/heartbeat.ts'
-import {
-  nodeEvictedMs,
-  nodeHeartbeatMs,
-  nodeLeaseMs,
-} from '../../../../src/cluster/membership/limits.ts'
+import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
+import { nodeLeaseMs } from '../../../../src/cluster/limits.ts'
 import type { HeartbeatRead } from '../../../../src/store/node-table.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'

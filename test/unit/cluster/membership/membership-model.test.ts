@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import {
   nodeEvictedMs,
   nodeHeartbeatMs,
-  nodeLeaseMs,
   nodeObservationGapMs,
 } from '../../../../src/cluster/membership/limits.ts'
+import { nodeLeaseMs } from '../../../../src/cluster/limits.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { Luck } from '../../../support/simulation/luck.ts'
 import {

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  nodeEvictedMs,
-  nodeLeaseMs,
-  nodeObservationGapMs,
-} from '../../../../src/cluster/membership/limits.ts'
+import { nodeEvictedMs, nodeObservationGapMs } from '../../../../src/cluster/membership/limits.ts'
+import { nodeLeaseMs } from '../../../../src/cluster/limits.ts'
 import { Membership } from '../../../../src/cluster/membership/membership.ts'
 import type { NodeRow } from '../../../../src/store/node-table.ts'
 

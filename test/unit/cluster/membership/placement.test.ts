@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import {
-  nodeHeartbeatMs,
-  nodeLeaseMs,
-  nodeObservationGapMs,
-} from '../../../../src/cluster/membership/limits.ts'
+import { nodeHeartbeatMs, nodeObservationGapMs } from '../../../../src/cluster/membership/limits.ts'
+import { nodeLeaseMs } from '../../../../src/cluster/limits.ts'
 import {
   handOverPauseMs,
   handOversLeavingMax,

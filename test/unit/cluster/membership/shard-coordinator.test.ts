@@ -6,7 +6,8 @@ import {
   settleMsMax,
   ShardCoordinator,
 } from '../../../../src/cluster/membership/shard-coordinator.ts'
-import { nodeHeartbeatMs, nodeLeaseMs } from '../../../../src/cluster/membership/limits.ts'
+import { nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
+import { nodeLeaseMs } from '../../../../src/cluster/limits.ts'
 import { handOverPauseMs } from '../../../../src/cluster/membership/placement.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
 import type {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyAccess } from '../../../../src/access/access.ts'
+import { fleetOperations } from '../../../../src/operations/fleet-operations.ts'
 import { botOperations } from '../../../../src/operations/bot-operations.ts'
 import { assertMay } from '../../../../src/private-api/access/assert-may.ts'
 
@@ -31,7 +32,7 @@ test('the bot in the path is compared as a number, and what is none is refused',
 })
 
 test('a call about all bots is refused to a key for some of them', () => {
-  assert.throws(() => assertMay(access, botOperations.listBots, undefined), {
+  assert.throws(() => assertMay(access, fleetOperations.listBots, undefined), {
     code: 'KEY_LACKS_BOT',
   })
 })

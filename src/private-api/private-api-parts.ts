@@ -1,29 +1,26 @@
 /** What a worker gives to its private API. Each file of routes takes the parts that it needs, by `Pick`. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { AccessKeyLimiter } from '../access/access-key-limiter.ts'
-import type { AccessKeyRegistry } from '../access/access-key-registry.ts'
-import type { AccessKeyRing } from '../access/access-key-ring.ts'
-import type { AuditTrail } from '../access/audit-trail.ts'
 import type { BotService } from '../bots/bot-service.ts'
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
 import type { EventPage, EventQuestion } from '../events/operator-event.ts'
 import type { AllHistograms } from '../histograms.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
 import type { LoopPayer } from '../http/loop-payer.ts'
 import type { MetricName } from '../metrics.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
 import type { Log } from '../surroundings.ts'
-import type { AuditWriter } from './access/audit-writer.ts'
 import type { PortalFrame } from './access/portal-frame.ts'
-import type { KeySync } from './access/key-sync.ts'
 import type { PrivateApiGuard } from './access/private-api-guard.ts'
-import type { RecordStream } from './follow/record-stream.ts'
 import type { ClusterMember, NodeReport } from './node-report.ts'
+import type { Owners } from './owners.ts'
 import type { ServerMinute } from './server-minute.ts'
-import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
+import type { WorkerKeys } from './access/worker-keys.ts'
 
-export interface PrivateApiOptions extends IngestRoutesOptions {
+export interface PrivateApiParts {
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
   /** Whether `--relay-from` has a value. */
@@ -35,7 +32,11 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
     readonly url: string | undefined
     readonly frame: PortalFrame
   }
+  readonly clock: Clock
+  readonly counters: Counters
   readonly bots: BotService
+  /** The budget for bodies that are read completely, and for what streams of pushes have sent only in part. */
+  readonly bodies: BodyBudget<IncomingMessage>
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys
   readonly log: Pick<Log, 'error'>
@@ -56,7 +57,7 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   /** The streams of events that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
   /** The exports that are open, which end when the worker gives its shards up. */
-  readonly recordStreams: Set<RecordStream>
+  readonly recordStreams: Set<{ stop(): void }>
   /** Asks the log of this server. */
   readEvents(question: EventQuestion): Promise<EventPage>
   /** Returns the state of this node. */
@@ -83,6 +84,9 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   onRefused(request: IncomingMessage): void
   /** Returns who pays for the time of a call with a key, or with a link to this bot. */
   payerOf(request: IncomingMessage, botId?: number): LoopPayer
+  ownersOf(request: FastifyRequest): Owners
+  /** Whether another worker sent the request. */
+  isForwarded(request: FastifyRequest): boolean
   /** Whether another worker makes the request on its own, for a call that it answers, and does not forward one of a client. */
   isFromWorker(request: FastifyRequest): boolean
   /** Whether the connection was accepted on a Unix socket. */
@@ -94,22 +98,6 @@ export interface ShardPlaces {
   members(): readonly ClusterMember[]
   /** Returns the shards of this node, a list for each of its workers. */
   groups(): readonly (readonly number[])[]
-}
-
-/** All that a worker has of keys. */
-export interface WorkerKeys {
-  readonly ring: AccessKeyRing
-  readonly registry: AccessKeyRegistry
-  readonly sync: KeySync
-  readonly limiter: AccessKeyLimiter
-  readonly audit: WorkerAudit
-}
-
-/** All that a worker has of the recorded calls. */
-export interface WorkerAudit {
-  /** Works only where shard 0 is. */
-  readonly trail: Pick<AuditTrail, 'append' | 'read' | 'reset'>
-  readonly writer: Pick<AuditWriter, 'record' | 'close'>
 }
 
 /** What /readyz shows. */
