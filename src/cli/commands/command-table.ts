@@ -47,5 +47,5 @@ export const commandTable: readonly CommandRow[] = [
   ...portalCommands,
   ...keysCommands,
   auditCommand,
-  completionCommand(() => commandTable),
+  completionCommand,
 ]

@@ -71,7 +71,7 @@ source <(postbote completion zsh)                                             # 
 postbote completion fish > ~/.config/fish/completions/postbote.fish           # once
 \`\`\`
 
-The script has the commands and options of the version that printed it, so print it again after an update.
+At each Tab, the script asks the \`postbote\` of your \`PATH\` for what may come next. No server is asked, so ids and names of bots are not completed.
 `
 
 /** Returns the page. */

@@ -1,8 +1,9 @@
-/** What `postbote` does with its arguments: the command that they name, help, or the version. */
+/** What `postbote` does with its arguments: the command that they name, help, the version, or what a shell asks at Tab. */
 import { readFileSync } from 'node:fs'
 import { isHelpAsked } from '../../config/config.ts'
 import { entryFiles } from '../../entry-files.ts'
 import { commandTable } from './command-table.ts'
+import { completionsOf } from '../completion/completions-of.ts'
 import { commandsAsked, commandsNamed, findCommand } from './find-command.ts'
 import { helpText } from './help-text.ts'
 import { parseCommand } from './parse-command.ts'
@@ -11,7 +12,14 @@ import { configOf } from './run-command.ts'
 /** Runs the command that the arguments name. */
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const [first] = argv
-  if (first === undefined || first === 'help' || (isHelpAsked(argv) && !printsOwnHelp(argv))) {
+  if (first === 'complete' && argv[1] === '--') {
+    const lines = completionsOf(commandTable, argv.slice(2))
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  } else if (
+    first === undefined ||
+    first === 'help' ||
+    (isHelpAsked(argv) && !printsOwnHelp(argv))
+  ) {
     const asked = commandsAsked(commandTable, first === 'help' ? argv.slice(1) : argv)
     process.stdout.write(helpText(asked, commandTable, process.stdout.columns))
   } else if (first === '--version') {
