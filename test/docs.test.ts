@@ -55,6 +55,13 @@ const pages = [
 ].filter((page) => page.endsWith('.md'))
 const protocol = 'docs/use/protocol.md'
 
+test('CI runs the command that the README gives for every test', () => {
+  const [, command = ''] = /^(\S+ --all) +# .*\bruns every test$/m.exec(read('README.md')) ?? []
+  assert(read('.ci/run').endsWith(`\nexec ${command}\n`), command)
+  assert(read('CONTRIBUTING.md').includes(`\n${command} `), command)
+  assert.equal(JSON.parse(read('package.json')).scripts.test, `exec ${command}`)
+})
+
 test('docs/reference/errors.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/reference/errors.md'), errorsPage())
 })

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { PostboteError } from '../../src/errors.ts'
 import { damageOf } from '../../src/store/level/damage-of.ts'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import {
@@ -19,7 +20,7 @@ import {
   openLedger,
 } from '../support/store/update-ledger.ts'
 
-const { SEEDS = '200', FIRST = '1' } = process.env
+const { SEEDS = drawnRuns(200), FIRST = '1' } = process.env
 
 const kinds = {
   table: /^\d+\.ldb$/,

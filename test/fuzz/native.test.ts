@@ -9,12 +9,13 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import { drawChunk } from './native/draw-chunk.ts'
 import { decided, differenceOf } from './native/difference-of.ts'
 import { minimized } from './native/minimized.ts'
 
-const chunks = Number(process.env['FUZZ_CHUNKS'] ?? 100_000)
+const chunks = Number(process.env['FUZZ_CHUNKS'] ?? drawnRuns(100_000))
 const seed = Number(process.env['FUZZ_SEED'] ?? 1)
 
 test('the native code decides and writes what JavaScript does, for every chunk of a stream', (t) => {

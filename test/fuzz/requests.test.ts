@@ -16,6 +16,7 @@ import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { budgetWaitersPerDebtorMax } from '../../src/http/budget-gate.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { startBehindTls } from '../support/network/tls-front.ts'
 import { until } from '../support/kit/until.ts'
 import { conversations } from './conversations.ts'
@@ -24,7 +25,7 @@ import { play } from './play.ts'
 import type { Conversation } from './wire-case.ts'
 import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
 
-const casesWanted = Number(process.env['FUZZ_CASES'] ?? 15_000)
+const casesWanted = Number(process.env['FUZZ_CASES'] ?? drawnRuns(15_000))
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
 const path = process.env['FUZZ_PATH']
 const isTls = process.env['FUZZ_TLS'] !== undefined

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import {
   type Outcome,
@@ -14,7 +15,7 @@ import {
   type SimulatedEndpoint,
 } from '../support/simulation/paced-deliveries.ts'
 
-const { SEEDS = '25', FIRST = '1' } = process.env
+const { SEEDS = drawnRuns(25), FIRST = '1' } = process.env
 
 /** Runs a case with each seed, and says which one broke it. */
 function withSeeds(run: (seed: number, luck: Luck) => void): void {

@@ -9,10 +9,11 @@ import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../src/clock.ts'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { type NemesisKind, nemesisKinds } from '../support/simulation/nemesis.ts'
 import { replay, shrink, type SimulationResults } from '../support/simulation/run-simulations.ts'
 
-const { SEED, SEEDS = '2500', FIRST = '1', WITHOUT = '' } = process.env
+const { SEED, SEEDS = drawnRuns(2_500), FIRST = '1', WITHOUT = '' } = process.env
 const withoutKinds = new Set(WITHOUT.split(',').filter(isKind))
 const workerFile = new URL('../support/simulation/simulation-worker.js', import.meta.url)
 const threads = Math.min(availableParallelism(), 4)

@@ -1,9 +1,11 @@
 /**
- * How many random cases a property test draws. Every run of the tests draws its share; TEST_RUNS multiplies it for a longer
- * search.
- *
- * @param share - what every run of the tests draws.
+ * How many cases a drawn test tries. TEST_RUNS multiplies the share that the test has for itself: more for a longer search,
+ * and less in the quick half of the suite (scripts/test-runner.ts).
  */
+const factor = Number(process.env['TEST_RUNS'] ?? 1)
+
+export const isQuickRun = factor < 1
+
 export function drawnRuns(share: number): number {
-  return Math.ceil(share * Number(process.env['TEST_RUNS'] ?? 1))
+  return Math.ceil(share * factor)
 }
