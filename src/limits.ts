@@ -158,3 +158,8 @@ export const webhookAttemptsKept = 50
  * more. Chosen: the round trip of a heartbeat takes at most 1 s, and a time service keeps clocks within some milliseconds.
  */
 export const clockDifferenceMsMax = 2_000
+/**
+ * What ends within this time is shown to the operator. Chosen: keys and certificates that people renew by hand are renewed in
+ * working time, and a holiday may be in between.
+ */
+export const endingSoonMs = 14 * 86_400_000

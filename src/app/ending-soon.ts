@@ -3,7 +3,7 @@ import type { AccessKeyRing } from '../access/access-key-ring.ts'
 import { type Clock, every, type Timer } from '../clock.ts'
 import type { ListenerCertificates } from '../cluster/listener.ts'
 import type { Routes } from '../cluster/routes.ts'
-import { mib } from '../limits.ts'
+import { endingSoonMs, mib } from '../limits.ts'
 import type { GaugeName } from '../metrics.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import { certificateEndMs } from './read-certificates.ts'
@@ -18,8 +18,6 @@ export interface EndingSoonOptions {
   readonly space: Pick<StoreSpace, 'freeBytes'> | undefined
 }
 
-/** Chosen: keys and certificates that people renew by hand are renewed in working time, and a holiday may be in between. */
-export const endingSoonMs = 14 * 86_400_000
 /** A node that is gone should be noticed within a minute, and this costs microseconds. */
 export const endingSoonPeriodMs = 15_000
 

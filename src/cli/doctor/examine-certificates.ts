@@ -12,7 +12,7 @@ import {
   certificateProblem,
   readCertificate,
 } from '../../app/read-certificates.ts'
-import { endingSoonMs } from '../../app/ending-soon.ts'
+import { endingSoonMs } from '../../limits.ts'
 import { type Clock, utcText } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { messageOf } from '../../message-of.ts'

@@ -5,6 +5,7 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
+import { attemptLines, headersText } from './attempt-lines.ts'
 import { itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { printResult, tableLines } from '../output/print-result.ts'
@@ -139,35 +140,6 @@ export const queueCommands: readonly ParsedCommand[] = [
     },
   }),
 ]
-
-/** Returns attempts for people. */
-export function attemptLines({
-  attempts,
-  hasBodies = false,
-  hasHeaders = false,
-}: Pick<ResultOf<typeof webhookOperations.listAttempts>, 'attempts'> & {
-  readonly hasBodies?: boolean
-  readonly hasHeaders?: boolean
-}): readonly string[] {
-  if (attempts.length === 0) return ['no attempts']
-  const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
-  const fields = ['time', 'update_id', 'address', ...result] as const
-  const shown = attempts.map(({ response_body: body, response_headers: headers, ...rest }) => ({
-    ...rest,
-    ...(hasHeaders ? { response_headers: headersText(headers) } : {}),
-    ...(hasBodies ? { response_body: body } : {}),
-  }))
-  return tableLines(itemTable(shown, fields, 'others'))
-}
-
-type Headers = NonNullable<
-  ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]['response_headers']
->
-
-function headersText(headers: Headers | null | undefined): string | null {
-  if (headers === null || headers === undefined) return null
-  return headers.map(({ name, value }) => `${name}: ${value}`).join('; ')
-}
 
 /** A server of an earlier version does not tell what its requests look like. */
 function requestLines(

@@ -10,7 +10,7 @@ import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
 import { fieldTable, itemTable, withTrace } from './cells.ts'
-import { attemptLines } from './queue-commands.ts'
+import { attemptLines } from './attempt-lines.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { anyValue, fieldOption, orNone, remoteCommand, updateTypeOption } from './remote-command.ts'
 

@@ -1,5 +1,12 @@
 /** Values of the fields that several answers have. Their schemas are in operations/field-schemas.ts. */
+import type { Static } from 'typebox'
 import type { BotSummary } from '../../bots/bot-service.ts'
+import type { fieldSchemas } from '../../operations/field-schemas.ts'
+import type { Unchanging } from '../../operations/operation.ts'
+import type { Attempt } from '../../webhook/attempt.ts'
+import { shownHeadersIn } from '../../webhook/response-headers.ts'
+
+type AttemptJson = Unchanging<Static<ReturnType<typeof fieldSchemas.attempt>>>
 
 export const fieldValues = {
   botNames: ({ botId, firstName, username, createdAtMs }: BotSummary) => ({
@@ -14,6 +21,22 @@ export const fieldValues = {
   /** Absent without a trace. */
   trace: ({ traceparent }: { readonly traceparent?: string | undefined }) =>
     traceparent === undefined ? {} : { traceparent },
+  /** An attempt to deliver an update. */
+  attempt: (attempt: Attempt): AttemptJson => ({
+    time: fieldValues.preciseTime(attempt.atMs),
+    update_id: attempt.updateId === 0 ? null : attempt.updateId,
+    address: attempt.address ?? null,
+    status: attempt.status === 0 ? null : attempt.status,
+    duration_ms: Math.round(attempt.durationMs),
+    error: attempt.error ?? null,
+    response_body: attempt.responseBody ?? null,
+    response_headers:
+      attempt.responseHeaders === undefined ? null : shownHeadersIn(attempt.responseHeaders),
+    next_retry: Number.isNaN(attempt.nextRetryMs)
+      ? null
+      : fieldValues.preciseTime(attempt.nextRetryMs),
+    ...fieldValues.trace(attempt),
+  }),
   /** A list that an answer has only if it is not empty. */
   someOf: <Item>(list: readonly Item[]): readonly Item[] | undefined =>
     list.length > 0 ? list : undefined,

@@ -16,7 +16,6 @@ import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { jsonWithUpdate } from './json-with-update.ts'
-import { attemptJson } from './webhook-routes.ts'
 
 type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
 type SummaryJson = ResultOf<typeof lookBackOperations.listUpdates>['updates'][number]
@@ -47,7 +46,7 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
         ...summaryJson(update),
         latest_attempts: attempts
           .filter((attempt) => attempt.updateId === updateId)
-          .map((attempt) => attemptJson(attempt)),
+          .map((attempt) => fieldValues.attempt(attempt)),
       }
       const body = jsonWithUpdate(fields, update.text)
       return call.reply.type('application/json').send(body)

@@ -12,13 +12,11 @@ import { webhookOperations } from '../../operations/webhook-operations.ts'
 import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
 import type { WebhookRecord } from '../../shard/bot-record.ts'
 import { producerKey } from '../../shard/update-rows.ts'
-import type { Attempt } from '../../webhook/attempt.ts'
 import { outcomes } from '../../webhook/attempt-log.ts'
 import type { EndpointCheck } from '../../webhook/endpoint-check.ts'
 import type { HistoryMinute } from '../../webhook/delivery-history.ts'
 import { hostOfWebhook } from '../../webhook/endpoint.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
-import { shownHeadersIn } from '../../webhook/response-headers.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
@@ -27,7 +25,6 @@ import type { PrivateApiParts } from '../private-api-parts.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 
 type WebhookJson = ResultOf<typeof webhookOperations.getWebhook>
-type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
 
 interface Options extends Pick<PrivateApiParts, 'bots' | 'webhookConnectionsMax'> {
   /** The places of checks, if their callers may not have all of a worker's. */
@@ -63,7 +60,7 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
     },
     async listAttempts(call) {
       const { webhook } = await queueOf(bots, call)
-      const attempts = webhook.attempts(call.query.limit).map((each) => attemptJson(each))
+      const attempts = webhook.attempts(call.query.limit).map((each) => fieldValues.attempt(each))
       return { attempts, request: webhook.request() ?? null }
     },
     async checkWebhook(call) {
@@ -142,25 +139,6 @@ function deliveryLimit(value: unknown): number | null {
   if (isInRange) return value
   const range = `${deliveriesPerSecondMin} to ${deliveriesPerSecondMax}`
   throw refusal('deliveries_per_second', `a number from ${range}, or null for no limit`, value)
-}
-
-/** Returns an attempt as the API shows it. */
-export function attemptJson(attempt: Attempt): AttemptJson {
-  return {
-    time: fieldValues.preciseTime(attempt.atMs),
-    update_id: attempt.updateId === 0 ? null : attempt.updateId,
-    address: attempt.address ?? null,
-    status: attempt.status === 0 ? null : attempt.status,
-    duration_ms: Math.round(attempt.durationMs),
-    error: attempt.error ?? null,
-    response_body: attempt.responseBody ?? null,
-    response_headers:
-      attempt.responseHeaders === undefined ? null : shownHeadersIn(attempt.responseHeaders),
-    next_retry: Number.isNaN(attempt.nextRetryMs)
-      ? null
-      : fieldValues.preciseTime(attempt.nextRetryMs),
-    ...fieldValues.trace(attempt),
-  }
 }
 
 function checkJson(check: EndpointCheck): ResultOf<typeof webhookOperations.checkWebhook> {

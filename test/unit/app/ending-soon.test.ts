@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EndingSoon, endingSoonMs, endingSoonPeriodMs } from '../../../src/app/ending-soon.ts'
+import { EndingSoon, endingSoonPeriodMs } from '../../../src/app/ending-soon.ts'
+import { endingSoonMs } from '../../../src/limits.ts'
 import { issueCertificate } from '../../support/network/certificates.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
