@@ -158,7 +158,7 @@ async function fixShards(path: string, options: ShardsOptions): Promise<number> 
   if (recorded === undefined) {
     return makeShards(path, await newRecord(path, options, found), options)
   }
-  const { shards } = recorded
+  const { shards, isMade } = recorded
   if (options.shards !== undefined && options.shards !== shards) {
     throw new Error(
       `${path} was created with ${shards} shards, but --shards is ${options.shards}; ` +
@@ -166,12 +166,11 @@ async function fixShards(path: string, options: ShardsOptions): Promise<number> 
     )
   }
   if (files === undefined) return shards
-  const isMade = recorded.isMade ?? (await holdsRecords(path, found, files))
   if (!isMade) return makeShards(path, shards, options)
   // The shards that are known to have been opened have an id mark (id-mark.ts).
   assertCount(path, shards, found, await numbersIn(join(path, 'ids')))
   // Written before the first update of a new type can be.
-  if (recorded.isOld || types.length > recorded.types.length) {
+  if (types.length > recorded.types.length) {
     await writeDirectoryRecord(path, { shards, isMade, types })
   }
   return shards
@@ -207,23 +206,6 @@ async function makeShards(
   for (let shard = 0; shard < shards; shard++) await files?.makeNew(shardPath(path, shard))
   await writeDirectoryRecord(path, { shards, isMade: true, types })
   return shards
-}
-
-/**
- * Format 1 did not record whether its shards were created. A record is accepted only after all shards were created,
- * so the presence of any record proves that they were. If there are no shard directories at all, they are assumed to
- * be lost.
- */
-async function holdsRecords(
-  path: string,
-  found: readonly number[],
-  files: StoreFiles,
-): Promise<boolean> {
-  if (found.length === 0) return true
-  for (const shard of found) {
-    if (await files.holdRecords(shardPath(path, shard))) return true
-  }
-  return false
 }
 
 /**

@@ -4,9 +4,8 @@
  *     {"format":3,"shards":8,"made":true}
  *     {"format":4,"shards":8,"made":true,"types":["order:order.id","ping"]}
  *
- *   format   3 since kept updates, attempts, replays and recorded calls are stored (record-keys.ts), 2 since records have version 2
- *            (record.ts): an older server would take any of them for damage. Formats 1, which Postbote 0.1 wrote, and 2
- *            are read and become 3 at the first start. 4 once there is an added type, which an older server does not know.
+ *   format   3, and 4 once there is an added type, which an older server does not know. Formats 1 and 2 were those of
+ *            servers before 1.0, and are refused.
  *   shards   the number of shards, which determines the shard of every bot
  *   made     false until all shards have their directories. After that, a missing shard is lost and not new.
  *   types    the added types (added-type.ts), in the order of their numbers; only in format 4
@@ -20,17 +19,13 @@ import { writeFileAtomically } from '../store/write-file.ts'
 /** What is written without added types, and with them. */
 const formatVersion = 3
 const typedFormatVersion = 4
-const firstFormatVersion = 1
 export const directoryRecordName = 'postbote.json'
 
 export interface DirectoryRecord {
   readonly shards: number
-  /** Undefined in format 1, which does not record it. */
-  readonly isMade: boolean | undefined
+  readonly isMade: boolean
   /** The added types, as they are stored. */
   readonly types: readonly string[]
-  /** Whether it has an older format, so that it must be written again. */
-  readonly isOld: boolean
 }
 
 /**
@@ -46,10 +41,13 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
   if (text === undefined) return undefined
   const fields = parse(text)
   const { format } = fields
-  if (typeof format === 'number' && (format < firstFormatVersion || format > typedFormatVersion)) {
+  if (typeof format === 'number' && format !== formatVersion && format !== typedFormatVersion) {
+    const advice =
+      format < formatVersion
+        ? 'an older Postbote, from before 1.0, made it, and only that one can read it'
+        : 'a newer Postbote made it: use the version that wrote it, or a later one'
     throw new Error(
-      `${path} has format ${format}, but this version knows only formats ${firstFormatVersion} to ${typedFormatVersion}; ` +
-        'use the version that wrote it, or a later one',
+      `${path} has format ${format}, but this version knows only formats ${formatVersion} and ${typedFormatVersion}; ${advice}`,
     )
   }
   const record = recordIn(fields)
@@ -63,17 +61,15 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
 
 /** Returns undefined for fields of no valid record. */
 function recordIn({ format, shards, made, types }: Fields): DirectoryRecord | undefined {
-  if (typeof format !== 'number' || !isShardCount(shards)) return undefined
+  if (typeof format !== 'number' || typeof made !== 'boolean') return undefined
+  if (!isShardCount(shards)) return undefined
   const known = format === typedFormatVersion ? storedTypes(types) : []
-  if (known === undefined) return undefined
-  const record = { shards, types: known, isOld: format < formatVersion }
-  if (format === firstFormatVersion) return { ...record, isMade: undefined }
-  return typeof made === 'boolean' ? { ...record, isMade: made } : undefined
+  return known === undefined ? undefined : { shards, types: known, isMade: made }
 }
 
 export async function writeDirectoryRecord(
   directory: string,
-  { shards, isMade, types }: Omit<DirectoryRecord, 'isOld'>,
+  { shards, isMade, types }: DirectoryRecord,
 ): Promise<void> {
   const fields = { shards, made: isMade }
   const record = JSON.stringify(

@@ -14,8 +14,7 @@
  *   b, w, k, a, j   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
  *
- * In version 1 the CRC covers the bytes before it, and `x` has an empty value. In version 2 the CRC covers the
- * record's key and the bytes before it, so that a damaged key is detected too. Version 3 is version 2 of a `u`, `d` or `v`
+ * The CRC covers the record's key and the bytes before it, so that a damaged key is detected too. Version 3 is version 2 of a `u`, `d` or `v`
  * record with the place of the update in a trace (tracing/traceparent.ts) after its numbers:
  *
  *   u   ... | 12 key_length(2) | 14 trace(25) | 39 ordering key | text | crc(4)
@@ -23,7 +22,7 @@
  *
  *   trace   trace id(16) | span id(8) | flags(1)
  *
- * All versions are read. Version 3 is written for updates that have a trace, and version 2 for all others.
+ * Version 3 is written for updates that have a trace, and version 2 for all others. Version 1 was that of servers before 1.0.
  *
  * A record is encoded into one buffer that begins with its key, so that one call computes the CRC. A second call into
  * zlib would take longer than the CRC of 20 more bytes. The `u`, `i` and `s` records of a group are encoded by native code, which
@@ -34,8 +33,6 @@ import type { StoreEntry } from '../store/store.ts'
 import { traceBytes, traceHexOf, traceparentOfHex } from '../tracing/traceparent.ts'
 
 const version = 2
-/** Version 1, whose CRC does not cover the key. */
-const keylessVersion = 1
 /** Version 3, which only `u`, `d` and `v` records have. */
 const tracedVersion = 3
 const crcBytes = 4
@@ -163,9 +160,10 @@ export class DamagedRecordError extends Error {
 
 /** Thrown for a record that is intact but was written by a later version of Postbote. */
 export class UnknownRecordVersionError extends Error {
-  constructor(found: number, known: number) {
+  constructor(found: number, mayBeTraced: boolean) {
+    const known = mayBeTraced ? `versions ${version} and ${tracedVersion}` : `version ${version}`
     super(
-      `the record has version ${found}, but this version of Postbote knows only versions ${keylessVersion} to ${known}; ` +
+      `the record has version ${found}, but this version of Postbote knows only ${known}; ` +
         'use the version that wrote it, or a later one',
     )
     this.name = 'UnknownRecordVersionError'
@@ -203,8 +201,7 @@ function assertIntact({ key, value }: StoreEntry, bytesMin: number, mayBeTraced 
   const found = value[0]
   if (end < 1 || found === undefined) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
   const content = value.subarray(0, end)
-  const crc = found === keylessVersion ? crc32(content) : crc32(content, crc32(key))
-  if (crc !== value.readUInt32BE(end)) {
+  if (crc32(content, crc32(key)) !== value.readUInt32BE(end)) {
     throw new DamagedRecordError('a matching CRC-32')
   }
   const ownTraceBytes = traceBytesIn(found, mayBeTraced)
@@ -217,8 +214,8 @@ function assertIntact({ key, value }: StoreEntry, bytesMin: number, mayBeTraced 
 /** @throws UnknownRecordVersionError */
 function traceBytesIn(found: number, mayBeTraced: boolean): number {
   if (mayBeTraced && found === tracedVersion) return traceBytes
-  if (found === version || found === keylessVersion) return 0
-  throw new UnknownRecordVersionError(found, mayBeTraced ? tracedVersion : version)
+  if (found === version) return 0
+  throw new UnknownRecordVersionError(found, mayBeTraced)
 }
 
 /** Writes the trace of an update, if it has one, and returns where the record continues. */
@@ -521,11 +518,11 @@ export function encodeMark(key: Buffer): Buffer {
 }
 
 /**
- * Checks an `x` record. Version 1 has an empty value, with which a damaged key cannot be detected.
+ * Checks an `x` record.
  *
  * @throws DamagedRecordError
  * @throws UnknownRecordVersionError
  */
 export function assertMark(entry: StoreEntry): void {
-  if (entry.value.length > 0) assertIntact(entry, 1 + crcBytes)
+  assertIntact(entry, 1 + crcBytes)
 }

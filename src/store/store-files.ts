@@ -32,8 +32,6 @@ export interface StoreFiles {
   mayBeSound(options: VerifyOptions): Promise<boolean>
   /** Returns a text that changes if somebody changes the files of a shard that is closed. */
   fingerprint(directory: string): Promise<string>
-  /** Returns whether anything was ever stored in the shard. */
-  holdRecords(directory: string): Promise<boolean>
   /** Returns the paths of the copies that were made of damaged files, which an operator moves away. */
   damagedCopies(directory: string): Promise<readonly string[]>
   /**

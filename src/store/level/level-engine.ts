@@ -9,7 +9,7 @@ import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf } from './damage-of.ts'
 import { isFailedWrite } from './failed-write.ts'
-import { holdRecords, roomToOpen } from './files/level-manifest.ts'
+import { roomToOpen } from './files/level-manifest.ts'
 import { readShardFiles } from './files/read-shard-files.ts'
 import { redoUndoneRename } from './files/undone-rename.ts'
 import { damagedCopies } from './incidents.ts'
@@ -32,7 +32,6 @@ export const levelEngine = {
     verify: verifyShard,
     mayBeSound,
     fingerprint,
-    holdRecords,
     damagedCopies,
     wasCompacting: hasUnfinishedCompaction,
     roomToOpen,

@@ -1,4 +1,4 @@
-/** The data directories and exports that earlier versions have written, and their contents; test/fixtures/make-data.ts creates them. */
+/** The data directory and the export that version 1.0 has written, and their contents; test/fixtures/make-data.ts creates them. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -21,17 +21,15 @@ interface OldDataFacts {
   readonly webhookUrl: string
 }
 
-export interface OldData {
+interface OldData {
   readonly directory: string
-  /** An export of it. Version 0.1 had none. */
+  /** An export of it. */
   readonly exported: string
   readonly facts: OldDataFacts
 }
 
-/** @param version That of the name of the fixture. */
-export function oldDataOf(version: '0.1' | '1.0'): OldData {
-  const name = `../../../../test/fixtures/data-${version}`
-  const directory = fileURLToPath(new URL(name, import.meta.url))
+export function oldData(): OldData {
+  const directory = fileURLToPath(new URL('../../../../test/fixtures/data-1.0', import.meta.url))
   const facts: OldDataFacts = JSON.parse(readFileSync(`${directory}.json`, 'utf8'))
   return { directory, exported: `${directory}.export`, facts }
 }

@@ -114,15 +114,13 @@ test('a number of shards that is no power of two is refused before anything is r
   assert.equal((await prepare(256)).shards, 256)
 })
 
-test('a record that is missing, broken or from a later version is refused and not replaced', async () => {
+test('a record that is missing, broken or of another version is refused and not replaced', async () => {
   await prepare(4)
   const record = at('data', 'postbote.json')
   for (const text of [
     '',
     '{}',
-    '{"format":1}',
-    '{"format":1,"shards":7}',
-    '{"format":1,"shards":"4"}',
+    '{"format":3,"shards":"4","made":true}',
     '{"format":3,"shards":4}',
     '{"format":3,"shards":7,"made":true}',
     '{"format":4,"shards":4,"made":true}',
@@ -137,8 +135,18 @@ test('a record that is missing, broken or from a later version is refused and no
     await assert.rejects(prepare(), expected)
     assert.equal(readFileSync(record, 'utf8'), text)
   }
-  writeFileSync(record, '{"format":5}')
-  await assert.rejects(prepare(), /has format 5, but this version knows only formats 1 to 4/)
+  for (const [format, made] of [
+    [0, 'an older'],
+    [1, 'an older'],
+    [2, 'an older'],
+    [5, 'a newer'],
+  ] as const) {
+    const text = `{"format":${format},"shards":4,"made":true}`
+    writeFileSync(record, text)
+    const expected = `has format ${format}, but this version knows only formats 3 and 4; ${made} Postbote`
+    await assert.rejects(prepare(), new RegExp(expected))
+    assert.equal(readFileSync(record, 'utf8'), text)
+  }
   rmSync(record)
   await assert.rejects(prepare(4), /postbote.json is missing/)
   assert.equal(existsSync(record), false)
@@ -184,32 +192,11 @@ test('missing shards that had ids stay missing, even if as many are left as ther
 
 test('a first start that was interrupted is continued', async () => {
   await prepare(4)
-  writeFileSync(at('data', 'postbote.json'), '{"format":2,"shards":4,"made":false}\n')
+  writeFileSync(at('data', 'postbote.json'), '{"format":3,"shards":4,"made":false}\n')
   rmSync(shardPath(at('data'), 3), { recursive: true })
   assert.equal((await prepare()).shards, 4)
   assert.equal(await assertNewShardOrMade(shardPath(at('data'), 3)), true)
   assert.match(readFileSync(at('data', 'postbote.json'), 'utf8'), /"made":true/)
-})
-
-test('for format 1 the shards are created if none has a record, and otherwise missing ones are lost', async () => {
-  await prepare(4)
-  const record = at('data', 'postbote.json')
-  const old = '{"format":1,"shards":4}\n'
-  for (const shard of [0, 1, 2, 3]) rmSync(join(shardPath(at('data'), shard), 'new'))
-  writeFileSync(record, old)
-  writeFileSync(join(shardPath(at('data'), 1), '000003.log'), '')
-  rmSync(shardPath(at('data'), 3), { recursive: true })
-  await prepare()
-  assert.equal(await assertNewShardOrMade(shardPath(at('data'), 3)), true)
-  writeFileSync(record, old)
-  writeFileSync(join(shardPath(at('data'), 1), '000003.log'), 'a record')
-  rmSync(shardPath(at('data'), 3), { recursive: true })
-  await prepare()
-  assert.equal(existsSync(shardPath(at('data'), 3)), false)
-  assert.equal(readFileSync(record, 'utf8'), '{"format":3,"shards":4,"made":true}\n')
-  rmSync(at('data', 'shards'), { recursive: true })
-  writeFileSync(record, old)
-  await assert.rejects(prepare(), /shards is missing or empty/)
 })
 
 test('an unfinished record that a crash has left has no effect', async () => {

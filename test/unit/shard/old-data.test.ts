@@ -8,16 +8,16 @@ import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { keyHashesOf } from '../../support/queue/pushed-rows.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
-import { oldDataOf } from '../../support/server/old-data.ts'
+import { oldData } from '../../support/server/old-data.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
-const { directory: oldData, facts: oldDataFacts } = oldDataOf('0.1')
+const { directory: oldDirectory, facts: oldDataFacts } = oldData()
 
 /** Opens one of the two shards in a copy of the data. */
 async function open(t: TestContext, index: number): Promise<Shard> {
   const directory = join(temporaryDirectory(t), 'data')
-  cpSync(oldData, directory, { recursive: true })
+  cpSync(oldDirectory, directory, { recursive: true })
   const store = new LevelStore({
     directory: shardPath(directory, index),
     clock: systemClock,
@@ -32,7 +32,7 @@ async function open(t: TestContext, index: number): Promise<Shard> {
   return life.shard
 }
 
-test('the idempotency keys that version 0.1 wrote still lead to their updates', async (t) => {
+test('the idempotency keys that version 1.0 wrote still lead to their updates', async (t) => {
   const shard = await open(t, 1)
   const nowMs = oldDataFacts.madeAtMs + 60_000
   await shard.load([100])
@@ -44,7 +44,7 @@ test('the idempotency keys that version 0.1 wrote still lead to their updates', 
   }
 })
 
-test('every other record of version 0.1 is read as it was written', async (t) => {
+test('every other record of version 1.0 is read as it was written', async (t) => {
   const shards = [await open(t, 0), await open(t, 1)]
   const listed: unknown[] = []
   const ids: number[] = []

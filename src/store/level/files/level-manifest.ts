@@ -194,15 +194,6 @@ export function levelFileName(number: number, ending: 'log' | 'ldb'): string {
   return `${String(number).padStart(6, '0')}.${ending}`
 }
 
-/** Returns whether any record was ever stored in the database of a directory. */
-export async function holdRecords(directory: string): Promise<boolean> {
-  for (const { name, kind } of await listLevelFiles(directory)) {
-    if (kind === 'table') return true
-    if (kind === 'log' && (await stat(join(directory, name))).size > 0) return true
-  }
-  return false
-}
-
 /** Returns the size of all logs in bytes: a start writes them into tables before it removes them. */
 export async function roomToOpen(directory: string): Promise<number> {
   const logs = (await listLevelFiles(directory)).filter(({ kind }) => kind === 'log')
