@@ -7,11 +7,7 @@ export interface PolledEndpoint {
 
 export type LongPollerQuestion =
   /** From now on each bot polls over its own connection and confirms what it gets. */
-  | ({
-      readonly kind: 'start'
-      /** Whether empty polls end one after the other, as those of bots that did not begin together. */
-      readonly isSpread?: boolean
-    } & PolledEndpoint)
+  | ({ readonly kind: 'start' } & PolledEndpoint)
   /** From now on, until the reply to the question below, the delays of stamped updates are recorded. */
   | { readonly kind: 'watch' }
   /** The reply is `Delays`, when this many stamped updates have arrived. */

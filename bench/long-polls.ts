@@ -7,8 +7,6 @@ const contentLength = /\r\ncontent-length: *(\d+)/i
 export interface LongPollsOptions {
   readonly port: number
   readonly token: string
-  /** Of the first poll; further ones wait for 50 s. */
-  readonly firstWaitSeconds?: number
   /** Takes the body of a response. Returns the offset of the next poll; undefined keeps the last one. */
   received(body: Buffer): number | undefined
   /** Called for a response other than 200, and for an error of the connection. */
@@ -26,12 +24,12 @@ export class LongPolls {
     this.#socket = connect({ host: '127.0.0.1', port: options.port, noDelay: true })
     this.#socket.on('data', (bytes) => this.#read(bytes))
     this.#socket.on('error', (error) => options.failed(error))
-    this.#poll(options.firstWaitSeconds)
+    this.#poll()
   }
 
-  #poll(waitSeconds = 50): void {
+  #poll(): void {
     this.#socket.write(
-      `GET /bot${this.#options.token}/getUpdates?offset=${this.#offset}&timeout=${waitSeconds} HTTP/1.1\r\n` +
+      `GET /bot${this.#options.token}/getUpdates?offset=${this.#offset}&timeout=50 HTTP/1.1\r\n` +
         'Host: localhost\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n',
     )
   }

@@ -26,7 +26,6 @@ import { type Machine, thisMachine } from './machine.ts'
 import { profileShares, profileSummary } from './profile-summary.ts'
 import { Report, reportHead, savedReport } from './report.ts'
 import { withResults } from './results-page.ts'
-import { withSizeCosts } from './size-page.ts'
 import { type CaseRun, runCase, type RunOptions } from './run-case.ts'
 import { runCheck } from './run-check.ts'
 
@@ -37,13 +36,6 @@ const profilePace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
 
 const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.meta.url))
 const pageFile = fileURLToPath(new URL('../../docs/know/benchmarks.md', import.meta.url))
-const sizePointsFile = fileURLToPath(new URL('../../src/cli/size/size-costs.ts', import.meta.url))
-
-/** What is derived from a report. */
-const pages = [
-  [pageFile, withResults],
-  [sizePointsFile, withSizeCosts],
-] as const
 
 interface BenchOptions extends RunOptions {
   readonly cases: readonly BenchCase[]
@@ -125,10 +117,8 @@ async function reportRun(
 /** Puts the results of a report into the page about benchmarks. */
 async function writePage(name: string): Promise<void> {
   const report = await savedReport(resultsDirectory, name)
-  for (const [file, withReport] of pages) {
-    await writeFile(file, withReport(await readFile(file, 'utf8'), report))
-    process.stdout.write(`written to ${file}\n`)
-  }
+  await writeFile(pageFile, withResults(await readFile(pageFile, 'utf8'), report))
+  process.stdout.write(`written to ${pageFile}\n`)
 }
 
 async function writeFlame(

@@ -6,12 +6,10 @@ import type { CaseResult, Row } from './case-result.ts'
 import { markdownTable } from './case-table.ts'
 import { commonYardstick } from './http-contestants.ts'
 import type { SavedReport } from './report.ts'
-import { sizeCostsOf, sizingRatios } from './sizing-steps.ts'
 import { verdictOf } from './verdict.ts'
 
 const begin = '<!-- The tables are written by `npm run bench -- --page REPORT`. -->'
 const end = '<!-- End of the tables. -->'
-const sizingColumns = ['CPU', 'memory', 'disk']
 
 /** Returns the page with the results of the report in place of earlier ones. */
 export function withResults(page: string, report: SavedReport): string {
@@ -29,7 +27,7 @@ function tables({ name, machine, cases }: SavedReport): string {
     '',
     ...markdownTable([
       ['case', 'a second', 'CPU us/op', 'main threads', 'beside its yardsticks', 'targets'],
-      ...measured.filter((each) => !isBesideQueues(each) && !isSizing(each)).map(caseLine),
+      ...measured.filter((each) => !isBesideQueues(each)).map(caseLine),
     ]),
     '',
     'Beside other queues, with the CPU time of an event or a delivery by process:',
@@ -40,31 +38,7 @@ function tables({ name, machine, cases }: SavedReport): string {
         .filter(isBesideQueues)
         .flatMap(({ name: nameOfCase, rows }) => rows.map((row) => queueLine(nameOfCase, row))),
     ]),
-    ...sizingLines(measured),
   ].join('\n')
-}
-
-/** What other loads took, beside what `postbote size` says. */
-function sizingLines(cases: readonly CaseResult[]): string[] {
-  const rowsOf = (start: string): readonly Row[] =>
-    cases.flatMap(({ name, rows }) => (name.startsWith(start) ? rows : []))
-  const costRows = rowsOf('sizing-costs')
-  if (costRows.length === 0) return []
-  const costs = sizeCostsOf(costRows)
-  const lines = rowsOf('sizing-check').map((row) => {
-    const ratios = sizingRatios(row, costs)
-    return [row.name, ...sizingColumns.map((name) => ratios[name]?.toFixed(2) ?? '')]
-  })
-  return [
-    '',
-    'What a load took, as a multiple of what `postbote size` says (`sizing`):',
-    '',
-    ...markdownTable([['load', ...sizingColumns], ...lines]),
-  ]
-}
-
-function isSizing({ name }: CaseResult): boolean {
-  return name.startsWith('sizing')
 }
 
 function isBesideQueues({ name }: CaseResult): boolean {

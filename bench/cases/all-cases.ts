@@ -23,7 +23,6 @@ import { producerClientCase } from './producer-client.ts'
 import { pushCases } from './push.ts'
 import { pushKeyCase } from './push-key.ts'
 import { scalingCases } from './scaling.ts'
-import { sizingCases } from './sizing.ts'
 import { tlsCases } from './tls.ts'
 import { webhookCases } from './webhook.ts'
 
@@ -47,7 +46,6 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, ...backlogCases] },
   { name: 'fleet', title: 'Questions about all bots', cases: [fleetCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
-  { name: 'sizing', title: 'What a server needs', cases: sizingCases },
   { name: 'cluster', title: 'Shards in a database', cases: [...clusterCases, clusterKeptCase] },
   { name: 'peers', title: 'Beside other queues', cases: [...peerCases, peersWebhookCase] },
   { name: 'abuse', title: 'Beside a hostile client', cases: [abuseCase] },

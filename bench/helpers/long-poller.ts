@@ -31,9 +31,8 @@ function fail(error: Error): void {
 serveHelper(async (question: LongPollerQuestion): Promise<Delays | undefined> => {
   switch (question.kind) {
     case 'start':
-      for (const [nth, token] of question.tokens.entries()) {
-        const first = question.isSpread === true ? { firstWaitSeconds: 1 + (nth % 50) } : {}
-        void new LongPolls({ port: question.port, token, ...first, received, failed: fail })
+      for (const token of question.tokens) {
+        void new LongPolls({ port: question.port, token, received, failed: fail })
       }
       return undefined
     case 'watch':

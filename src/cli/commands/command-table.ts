@@ -20,7 +20,6 @@ import { summaryCommand } from '../remote/summary-command.ts'
 import { tailCommand } from '../remote/tail-command.ts'
 import { updatesCommands } from '../remote/updates-commands.ts'
 import { webhookCommands } from '../remote/webhook-commands.ts'
-import { sizeCommand } from '../size/size-command.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
 
 /** In the order in which the help lists them. */
@@ -31,7 +30,6 @@ export const commandTable: readonly CommandRow[] = [
   ...databaseCommands,
   doctorCommand,
   benchCommand,
-  sizeCommand,
   ...botsCommands,
   summaryCommand,
   historyCommand,

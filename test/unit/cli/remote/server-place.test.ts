@@ -41,7 +41,6 @@ const callNobody = [
   'node undrain',
   'doctor',
   'bench',
-  'size',
   'completion',
 ]
 const callers = commandTable.filter(({ name }) => !callNobody.includes(name))
