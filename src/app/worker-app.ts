@@ -346,9 +346,10 @@ async function upstreamOf(
 }
 
 function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boolean): RequestRouter {
-  const { start, settings, memory, slot, ways, guard, gate, bodies, upstream } = parts
+  const { clock, start, settings, memory, slot, ways, guard, gate, bodies, upstream } = parts
   const hasUpstream = upstream !== undefined
   return new RequestRouter({
+    clock,
     self: start.worker,
     ownShard: start.shards[0] ?? 0,
     serves,

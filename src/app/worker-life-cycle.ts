@@ -207,7 +207,8 @@ export class WorkerLifeCycle {
   }
 
   #served(shard: Shard): void {
-    const { fleet, keys, relays, replays } = this.#options
+    const { fleet, keys, relays, replays, router } = this.#options
+    router.noteServed(shard.index)
     this.#webhookStarter.start(shard)
     // Before the index, which finds them.
     relays.start(shard)

@@ -9,6 +9,7 @@ import { workersMax } from '../limits.ts'
 import type { ClusterMember } from '../private-api/node-report.ts'
 import { mayTake, type NodeState } from '../store/node-table.ts'
 import { ShardMap } from './shard-map.ts'
+import { ShardNews } from './shard-news.ts'
 
 /** The nodes and the owners of the shards, as heartbeats have read them in each database. */
 export interface RouteTable {
@@ -49,6 +50,8 @@ export interface RemoteWorker {
 }
 
 export class Routes {
+  /** Of who has a shard. */
+  readonly news = new ShardNews()
   readonly #map: ShardMap
   readonly #places: Int32Array
   readonly #owners: ShardOwnerHint[] = []
@@ -183,6 +186,7 @@ export class Routes {
   }
 
   #setOwner(shard: number, owner: ShardOwnerHint, maps: Map<number, ShardMap>): void {
+    const before = this.#owners[shard]
     this.#owners[shard] = owner
     const node = this.#members.get(owner.boot)
     this.#places[shard] = this.#own.has(owner.boot)
@@ -190,6 +194,7 @@ export class Routes {
       : node === undefined || node.address === ''
         ? -1
         : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
+    if (before?.epoch !== owner.epoch || before.boot !== owner.boot) this.news.tell(shard)
   }
 
   #meet({ boot, address, workers }: RouteNode): void {

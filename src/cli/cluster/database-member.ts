@@ -3,11 +3,14 @@ import { join } from 'node:path'
 import type { Log } from '../../surroundings.ts'
 import type { ClockReading } from '../../cluster/membership/database-clock.ts'
 import { lastLifeOf, lifeRecord } from '../../cluster/membership/last-node-life.ts'
+import { hostAndPort } from '../../cluster/link/link-address.ts'
+import { probeLink } from '../../cluster/link/probe-link.ts'
 import { Member } from '../../cluster/membership/member.ts'
 import { ShardCoordinator } from '../../cluster/membership/shard-coordinator.ts'
+import { ShardMap } from '../../cluster/shard-map.ts'
 import type { DirectoryLock } from '../../cluster/primary/directory-lock.ts'
 import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
-import type { NodeTable } from '../../store/node-table.ts'
+import type { NodeRow, NodeTable } from '../../store/node-table.ts'
 import type { PgUrl } from '../../store/postgres/pg-url.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
@@ -58,6 +61,7 @@ export class DatabaseMember {
     this.coordinator = new ShardCoordinator({
       ...options,
       shards: shardsOfDatabase(options.part),
+      reaches: (node, shard) => this.#reaches(node, shard),
     })
   }
 
@@ -101,6 +105,17 @@ export class DatabaseMember {
     // Without a row, only the connection may be open.
     if (this.#member === undefined) this.#options.table.close()
     else await this.#member.leave()
+  }
+
+  /** Whether the worker of another node that would have a shard recognizes this node. */
+  async #reaches({ address, workers }: NodeRow, shard: number): Promise<boolean> {
+    const { clock, links, part } = this.#options
+    if (links === undefined || address === '') return false
+    const { host, port } = hostAndPort(address)
+    const worker = new ShardMap({ shards: part.shards, workers }).workerOf(shard)
+    const workerAddress = `${host}:${port + worker}`
+    const probe = { clock, address: workerAddress, security: links.security }
+    return (await probeLink(probe)) === 'ready'
   }
 
   async #newMember({ workers, onClock, onLease, onEnd }: MemberStart): Promise<Member> {

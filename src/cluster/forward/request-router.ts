@@ -9,7 +9,9 @@
  * A worker that has not settled in time, or does not need to, goes from `own` to `elsewhere`.
  *
  * In a cluster, shards also come and go while a worker serves: a request for a shard that this worker does not have waits
- * until routes.ts says who has it, and a request of another worker is refused with 421, so that the sender asks again.
+ * until routes.ts says who has it, and a request of another worker is refused with 421, so that the sender asks again. While the
+ * shard is on its way from or to this worker, the request is held here until there is news of it (shard-news.ts): it would be
+ * asked again and again otherwise, each stream over a new link, by clients for which each round is a delay.
  *
  * While it settles, the worker waits for a body by forwarding the request to its own link socket. Forwarding reads a
  * request completely before it connects, and by then the name of the socket may lead to the successor.
@@ -19,6 +21,7 @@ import { keysShard } from '../../shard/access-key-record.ts'
 import { calledOperation, pathPart } from '../../operations/operation-of.ts'
 import { isPushStream, isSinglePush } from '../../operations/operation.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
+import type { Clock } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
@@ -40,7 +43,14 @@ import type { ListenerKind } from '../listener.ts'
 import type { Routes } from '../routes.ts'
 import type { ShardOwner } from '../shard-table.ts'
 
+/**
+ * A request of another worker is held this long for a shard on its way. Chosen: most moves take less, and a caller waits 4 s
+ * for a word of the shard (`ownerWaitMs`).
+ */
+export const shardNewsWaitMs = 1_000
+
 export interface RequestRouterOptions {
+  readonly clock: Pick<Clock, 'after'>
   /** This worker's place, and one of its shards. */
   readonly self: number
   readonly ownShard: number
@@ -97,6 +107,8 @@ const refusals: ReadonlySet<number> = new Set([403, 429])
 
 /** Shared by all routers of the process: if a reload fails, a new router continues with the same connections. */
 const forwarded = new WeakSet<ServerResponse>()
+/** Those that wait for news of a shard: no shard waits for them. */
+const held = new WeakSet<ServerResponse>()
 
 export class RequestRouter {
   readonly #options: RequestRouterOptions
@@ -114,6 +126,11 @@ export class RequestRouter {
   /** Whether this worker has a shard, so that its requests are answered here. */
   serves(shard: number): boolean {
     return this.#options.serves(shard)
+  }
+
+  /** This worker has opened a shard. */
+  noteServed(shard: number): void {
+    this.#options.routes.news.tell(shard)
   }
 
   toSettling(): void {
@@ -142,7 +159,8 @@ export class RequestRouter {
 
   /** Returns whether this process is answering the request from its own shards. */
   isUnderWay(response: ServerResponse): boolean {
-    if (response.writableEnded || forwarded.has(response) || PipelinedCalls.isWaiting(response.req))
+    const isElsewhere = forwarded.has(response) || held.has(response)
+    if (response.writableEnded || isElsewhere || PipelinedCalls.isWaiting(response.req))
       return false
     return !(this.#options.hasUpstream && isForUpstream(response.req.url ?? '/'))
   }
@@ -181,7 +199,7 @@ export class RequestRouter {
         else this.#forward(kind, response, way)
         return
       case 'misdirected':
-        this.#refuse(response, way)
+        this.#hold(response, way.shard, () => this.#start(kind, answer, response))
         return
       case 'nowhere':
         // The worker that sent it repeats it, and then reaches the successor.
@@ -210,7 +228,34 @@ export class RequestRouter {
     return !hasBody(request) || this.#options.judge.isWanted(kind, request, isRemote)
   }
 
-  #refuse(response: ServerResponse, { shard }: MisdirectedWay): void {
+  /** Calls `start` again when the shard is here or elsewhere; refuses the request if that takes long. */
+  #hold(response: ServerResponse, shard: number, start: () => void): void {
+    const { clock, routes, self } = this.#options
+    const isOnItsWay = (): boolean => routes.placeOf(shard) === self && !this.serves(shard)
+    if (!isOnItsWay()) {
+      this.#refuse(response, shard)
+      return
+    }
+    const end = (): void => {
+      unwatch()
+      late.cancel()
+      response.off('close', end)
+      held.delete(response)
+    }
+    const unwatch = routes.news.watch(shard, () => {
+      if (isOnItsWay()) return
+      end()
+      start()
+    })
+    const late = clock.after(shardNewsWaitMs, () => {
+      end()
+      this.#refuse(response, shard)
+    })
+    response.once('close', end)
+    held.add(response)
+  }
+
+  #refuse(response: ServerResponse, shard: number): void {
     const headers = misdirectedHeaders(this.#options.routes.ownerOf(shard))
     response.writeHead(misdirected.status, misdirected.message, headers).end()
     response.req.resume()

@@ -11,9 +11,12 @@ import {
   type HeartbeatRead,
   mayTake,
   type NodeIdentity,
+  type NodeRow,
   type NodeTable,
+  type ShardRow,
 } from '../../store/node-table.ts'
 import type { Log } from '../../surroundings.ts'
+import { RareWarning } from '../rare-warning.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import { nodeLeaseMs } from '../limits.ts'
@@ -32,6 +35,8 @@ export interface ShardCoordinatorOptions {
    * this is called again after the next heartbeat.
    */
   readonly onLeft: () => boolean
+  /** Whether requests for a shard reach this node from here: if they do not, they would fail after a move. */
+  readonly reaches: (node: NodeRow, shard: number) => Promise<boolean>
 }
 
 /** The workers of this node, as the coordinator of one database uses them. */
@@ -64,8 +69,9 @@ export class ShardCoordinator implements ShardAssignment {
   /** Shards whose last opening failed. */
   readonly #failing = new Set<number>()
   readonly #moving = new Set<number>()
-  /** Those of which the rows do not show the next owner yet. */
-  readonly #given = new Set<number>()
+  /** The rows after hand-overs of this node which no read shows yet. */
+  readonly #given = new Map<number, ShardRow>()
+  readonly #unreachable: RareWarning
   #onSettled: (() => void)[] = []
   #isLeaving = false
   /** Since when others may know that this node is leaving. */
@@ -77,6 +83,10 @@ export class ShardCoordinator implements ShardAssignment {
 
   constructor(options: ShardCoordinatorOptions) {
     this.#options = options
+    this.#unreachable = new RareWarning(
+      options,
+      'a shard is not handed over yet: this server cannot reach the links of the other one',
+    )
     this.#routes = routesOf('', undefined, options.shards)
   }
 
@@ -122,7 +132,7 @@ export class ShardCoordinator implements ShardAssignment {
 
   /** Takes what a heartbeat has read. */
   onRead(read: HeartbeatRead): void {
-    this.#read = read
+    this.#read = this.#withGiven(read)
     this.#readAtMs = this.#options.clock.machineMs()
     const own = read.nodes.find(({ boot }) => boot === this.#self?.boot)
     this.#isLeaving = own?.state === 'leaving'
@@ -217,7 +227,6 @@ export class ShardCoordinator implements ShardAssignment {
     if (self === undefined || read === undefined) return
     this.#setRoutes(routesOf(self.boot, read, this.#options.shards))
     if (control === undefined || this.#hasLeft) return
-    this.#noteGiven(self, read)
     const open = new Set(this.#opening)
     for (const { shard } of read.shards)
       if (control.workerOf(shard).isServed(shard)) open.add(shard)
@@ -279,13 +288,19 @@ export class ShardCoordinator implements ShardAssignment {
     const { clock, log, table } = this.#options
     this.#moving.add(shard)
     try {
+      const node = this.#read?.nodes.find(({ boot }) => boot === to.boot)
+      if (node === undefined || !(await this.#options.reaches(node, shard))) {
+        this.#unreachable.note({ shard, node: to.name })
+        this.#moving.delete(shard)
+        return
+      }
       await control.workerOf(shard).leave(shard)
       const closedMs = clock.monotonicMs()
       const isDone = await table.handOver(shard, self, to)
       const tookMs = Math.round(clock.monotonicMs() - closedMs)
       if (isDone) {
         log.info({ shard, node: to.name, tookMs }, 'a shard was handed over')
-        this.#given.add(shard)
+        this.#gave(shard, to)
         return
       }
       log.warn({ shard, node: to.name }, 'a shard could not be handed over: it stays here')
@@ -295,13 +310,26 @@ export class ShardCoordinator implements ShardAssignment {
     this.#moving.delete(shard)
   }
 
+  /** Requests follow the shard, and the next one is handed over, without waiting for a heartbeat. */
+  #gave(shard: number, { name: node, boot }: NodeIdentity): void {
+    this.#moving.delete(shard)
+    const read = this.#read
+    const row = read?.shards.find((each) => each.shard === shard)
+    if (read === undefined || row === undefined) return
+    this.#given.set(shard, { shard, node, boot, epoch: `${Number(row.epoch) + 1}` })
+    this.#read = this.#withGiven(read)
+    this.#act()
+  }
+
   /** A read may be older than a hand-over, and would say that the shard has to be opened again. */
-  #noteGiven({ boot }: NodeIdentity, { shards }: HeartbeatRead): void {
-    for (const shard of this.#given) {
-      if (shards.some((row) => row.shard === shard && row.boot === boot)) continue
-      this.#given.delete(shard)
-      this.#moving.delete(shard)
-    }
+  #withGiven(read: HeartbeatRead): HeartbeatRead {
+    const shards = read.shards.map((row) => {
+      const given = this.#given.get(row.shard)
+      if (given !== undefined && Number(row.epoch) <= Number(given.epoch)) return given
+      this.#given.delete(row.shard)
+      return row
+    })
+    return { ...read, shards }
   }
 
   #setRoutes(routes: RouteTable): void {

@@ -3,10 +3,11 @@ import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http
 import { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
-import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts'
+import { RequestRouter, shardNewsWaitMs } from '../../../../src/cluster/forward/request-router.ts'
 import { setOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { Routes } from '../../../../src/cluster/routes.ts'
 import { bodyBudgets } from '../../../../src/app/body-budgets.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { botOf, map } from '../../../support/server/bot-of.ts'
 import { RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
@@ -27,11 +28,14 @@ async function setUp(t: TestContext) {
     seen.push(name)
     open.set(name, response)
   }
+  const clock = new FakeClock()
+  const routes = new Routes(map)
   const makeRouter = (): RequestRouter =>
     new RequestRouter({
+      clock,
       self: 0,
       ownShard: 0,
-      routes: new Routes(map),
+      routes,
       serves: (shard) => !missing.has(shard),
       peers: {
         forward: (_request, response, { kind }) => {
@@ -73,6 +77,8 @@ async function setUp(t: TestContext) {
     seen,
     kinds,
     arrived,
+    clock,
+    routes,
     missing,
     makeRouter,
     push: async (name: string, botId?: number): Promise<void> => {
@@ -169,29 +175,69 @@ test('a request for a shard that this worker does not have yet waits for its own
   assert(!router.serves(map.shardOf(own)))
 })
 
-test('a request of another worker for a shard that is not here gets 421, and its shard says so if its path does not', async (t) => {
+/** How another worker's request ends: its status, or `here` if this worker answers it; undefined while it is held. */
+interface PeerEnd {
+  readonly response: ServerResponse
+  end: number | 'here' | undefined
+}
+
+function peerRequest({ router }: { readonly router: RequestRouter }, path: string, shard?: number) {
+  const request = new IncomingMessage(new Socket())
+  Object.assign(request, { method: 'POST', url: path, headers: { 'x-name': 'peer' } })
+  setOrigin(request, { listener: 'private', clientAddress: '', hops: 1, shard })
+  const response = new ServerResponse(request)
+  const asked: PeerEnd = { response, end: undefined }
+  response.end = () => {
+    asked.end = response.statusCode
+    return response
+  }
+  router.listener('private', () => (asked.end = 'here'))(request, response)
+  return asked
+}
+
+test('a request of another worker for a shard of another place gets 421 at once, and its shard says so if its path does not', async (t) => {
   const setting = await setUp(t)
-  const { missing, seen } = setting
+  const { missing } = setting
+  const botId = botOf(1)
+  const shard = map.shardOf(botId)
+  missing.add(shard)
+  assert.equal(peerRequest(setting, `/v1/bots/${botId}/updates`).end, 421)
+  assert.equal(peerRequest(setting, '/v1/updates', shard).end, 421)
+  assert.equal(peerRequest(setting, '/v1/updates').end, 'here')
+})
+
+test('a request of another worker is held while its shard is opened, and nothing waits for it', async (t) => {
+  const setting = await setUp(t)
+  const { missing, router } = setting
   const shard = map.shardOf(botOf(0))
   missing.add(shard)
-  const statusOf = (path: string, named?: number): Promise<number | undefined> =>
-    new Promise((resolve) => {
-      const request = new IncomingMessage(new Socket())
-      Object.assign(request, { method: 'POST', url: path, headers: { 'x-name': 'peer' } })
-      setOrigin(request, { listener: 'private', clientAddress: '', hops: 1, shard: named })
-      const response = new ServerResponse(request)
-      response.end = () => {
-        resolve(response.statusCode)
-        return response
-      }
-      setting.router.listener('private', () => resolve(undefined))(request, response)
-    })
-  assert.equal(await statusOf(`/v1/bots/${botOf(0)}/updates`), 421)
-  assert.equal(await statusOf('/v1/updates', shard), 421)
-  assert.equal(await statusOf('/v1/updates'), undefined)
+  const asked = peerRequest(setting, '/v1/updates', shard)
+  assert.equal(asked.end, undefined)
+  assert(!router.isUnderWay(asked.response))
+  // Not the shard of this request.
+  router.noteServed(shard + 1)
+  assert.equal(asked.end, undefined)
   missing.clear()
-  assert.equal(await statusOf('/v1/updates', shard), undefined)
-  assert.deepEqual(seen, [])
+  router.noteServed(shard)
+  assert.equal(asked.end, 'here')
+  assert(router.isUnderWay(asked.response))
+})
+
+test('a request of another worker is held until its shard has another owner, but not for long', async (t) => {
+  const setting = await setUp(t)
+  const { clock, missing, routes } = setting
+  const shard = map.shardOf(botOf(0))
+  missing.add(shard)
+  const late = peerRequest(setting, '/v1/updates', shard)
+  await clock.advance(shardNewsWaitMs - 1)
+  assert.equal(late.end, undefined)
+  await clock.advance(1)
+  assert.equal(late.end, 421)
+  const told = peerRequest(setting, '/v1/updates', shard)
+  const gone = peerRequest(setting, '/v1/updates', shard)
+  gone.response.emit('close')
+  routes.learn(shard, { epoch: 2, boot: 'b00700000000cafe' })
+  assert.deepEqual([told.end, gone.end], [421, undefined])
 })
 
 test('an export of a shard goes to the worker of that shard, and one of no shard is refused here', async (t) => {

@@ -78,7 +78,7 @@ function setUp() {
   const clock = new FakeClock()
   const table = new MemoryNodeTable(shards)
   const workers = new FakeWorkers(table)
-  const life = { left: 0, mayEnd: true, warnings: [] as string[] }
+  const life = { left: 0, mayEnd: true, isReached: true, warnings: [] as string[] }
   const coordinator: ShardCoordinator = new ShardCoordinator({
     clock,
     table,
@@ -94,6 +94,7 @@ function setUp() {
       life.left += 1
       return life.mayEnd
     },
+    reaches: async () => life.isReached,
   })
   table.add(own)
   coordinator.joined(own)
@@ -337,6 +338,46 @@ test('a node that was told to leave and then evicted knows that in its next life
   assert(!coordinator.isLeaving)
 })
 
+test('a node hands nothing over to one that it cannot reach, and goes on when it can', async () => {
+  const { coordinator, table, workers, life, beat, pass } = setUp()
+  coordinator.begin(workers)
+  await pass(1_000)
+  table.add(other)
+  await pass(1_000)
+  life.isReached = false
+  await table.setState(own.name, 'leaving')
+  workers.calls.length = 0
+  await pass(2_000)
+  assert.deepEqual(workers.calls, [])
+  assert.equal(workers.opened.size, shards)
+  assert.equal(life.warnings.filter((text) => text.includes('cannot reach')).length, 1)
+  life.isReached = true
+  await beat()
+  assert.equal(workers.opened.size, 0)
+})
+
+test('a node that leaves hands its shards over without waiting for heartbeats, and knows at once where they are', async () => {
+  const { coordinator, table, workers, beat, pass } = setUp()
+  coordinator.begin(workers)
+  await pass(1_000)
+  table.add(other)
+  await pass(1_000)
+  await table.setState(own.name, 'leaving')
+  // One that is older than all hand-overs.
+  const stale = table.beatNow(own)
+  await beat()
+  assert.deepEqual(
+    coordinator.routes().owners.map(({ boot }) => boot),
+    Array(shards).fill(other.boot),
+  )
+  assert.deepEqual(workers.routes.at(-1)?.owners, coordinator.routes().owners)
+  workers.calls.length = 0
+  coordinator.onRead(stale)
+  await settle()
+  assert.deepEqual(workers.calls, [])
+  assert.equal(coordinator.routes().owners[0]?.boot, other.boot)
+})
+
 test('a drained node hands everything over and then ends, once', async () => {
   const { coordinator, table, workers, beat, pass, life } = setUp()
   coordinator.begin(workers)
@@ -439,6 +480,7 @@ test('what is evicted from one database keeps its shards of the others', async (
     log: { debug: skip, info: skip, warn: skip, error: skip },
     onRoutes: skip,
     onLeft: () => true,
+    reaches: async () => true,
   })
   coordinator.joined(own)
   coordinator.begin(workers)
