@@ -102,7 +102,11 @@ export class WorkerLifeCycle {
         router.shardOf(response.req) === shard &&
         !isPushStream(calledOperation(response.req)) &&
         router.isUnderWay(response),
-      onServed: (shard) => this.#served(shard),
+      onServed: (shard) => {
+        this.#served(shard)
+        // Last, because requests that were held for the shard begin now.
+        router.noteServed(shard.index)
+      },
       onLeft: (shard) => {
         this.#webhookStarter.forget(shard)
         options.fleet.forget(shard)
@@ -207,8 +211,7 @@ export class WorkerLifeCycle {
   }
 
   #served(shard: Shard): void {
-    const { fleet, keys, relays, replays, router } = this.#options
-    router.noteServed(shard.index)
+    const { fleet, keys, relays, replays } = this.#options
     this.#webhookStarter.start(shard)
     // Before the index, which finds them.
     relays.start(shard)
