@@ -1,5 +1,5 @@
 /** The charts of a group: one for each kind of figure that its cases show. */
-import { unreachable } from '../src/errors.ts'
+import { unreachable } from '../src/kit/errors.ts'
 import type { CaseResult } from './case-result.ts'
 import { type Bar, barChart } from './chart.ts'
 import type { Charted } from './contestant.ts'

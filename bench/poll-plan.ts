@@ -4,7 +4,7 @@
  * Every poll has another raw offset than the previous one of its bot, since repeated ones are delayed (protocol.md §5.3). All
  * offsets stand for the same position, so that nothing is confirmed and every response is the same.
  */
-import { ShardMap } from '../src/cluster/shard-map.ts'
+import { ShardMap } from '../src/process/shard-map.ts'
 import type { HttpConnection } from './http-sample.ts'
 import { smallBody } from './http-contestants.ts'
 import { sampleUpdate, seededRandom, updateBytes } from './sample-updates.ts'

@@ -2,8 +2,8 @@
  * The least that a pushed update writes: its record, and the state of its queue. For yardsticks that store as the server
  * does.
  */
-import { queueKey, updateKey } from '../src/shard/record-keys.ts'
-import { emptyQueueState, encodeQueueState } from '../src/shard/record.ts'
+import { queueKey, updateKey } from '../src/shard/records/record-keys.ts'
+import { emptyQueueState, encodeQueueState } from '../src/shard/records/record.ts'
 
 export interface Put {
   readonly type: 'put'

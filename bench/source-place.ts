@@ -11,7 +11,7 @@ import type { CallFrame, CpuProfile } from './inspected-process.ts'
 export interface SourcePlace {
   /** `native` is V8, libuv, the kernel and addons, which have no file. */
   readonly kind: 'ours' | 'package' | 'node' | 'native'
-  /** Such as `src/queue/window.ts`, `undici/lib/core/util.js` or `node:net`; empty if native. */
+  /** Such as `src/queue/window/window.ts`, `undici/lib/core/util.js` or `node:net`; empty if native. */
   readonly file: string
 }
 

@@ -1,5 +1,5 @@
 /** Where producers send the pairs of each bot if they use hints: to the worker that has its shard, as `GET /v1/shards` tells. */
-import { slotOfBot } from '../src/cluster/shard-map.ts'
+import { slotOfBot } from '../src/process/shard-map.ts'
 import type { ShardGroups } from '../test/support/producers/shard-groups.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 

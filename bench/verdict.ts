@@ -1,5 +1,5 @@
 /** Whether a case met its targets, and the figure that a target or a chart uses. */
-import { unreachable } from '../src/errors.ts'
+import { unreachable } from '../src/kit/errors.ts'
 import type { CaseResult, Row } from './case-result.ts'
 import type { Charted, Target } from './contestant.ts'
 

@@ -37,7 +37,7 @@ static int count_max;
 static int rsa_bits_max;
 static int messages_index;
 enum { exponent_bits_max = 64 };
-/* A full handshake has 8 messages. webhook/connector.ts accepts at most 16 session tickets. A KeyUpdate is rare. */
+/* A full handshake has 8 messages. delivery/endpoint/connector.ts accepts at most 16 session tickets. A KeyUpdate is rare. */
 enum { messages_max = 64 };
 
 static int is_rsa_cheap(EVP_PKEY* key) {

@@ -19,7 +19,7 @@
  *           8 id start | 9 id end            the id at the first path, as digits or the content of a string; or empty
  *           10 id start | 11 id end          the id at the second path; -1 | -1 if the type has only one
  *
- * src/queue/check-update.ts has the same rules and says why an update is refused; src/queue/ordering-key.ts derives the
+ * src/queue/check/check-update.ts has the same rules and says why an update is refused; src/queue/check/ordering-key.ts derives the
  * keys. The tests compare them. The check is one pass without recursion and without allocation. It reads each byte once,
  * an id twice, and nothing outside the range. JavaScript inspects ids with escapes or other characters than ASCII,
  * numbers that are not whole, ids of more than `idBytesMax` bytes, and payloads in which a key that could lead to an id

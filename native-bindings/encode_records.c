@@ -1,7 +1,7 @@
 /*
  * Encodes the records of a group, keys and values, one after the other into one Buffer. Plain N-API.
  *
- * src/shard/record-keys.ts and src/shard/record.ts draw the layouts and decode them. Like there, all numbers are big-endian, a
+ * src/shard/records/record-keys.ts and src/shard/records/record.ts draw the layouts and decode them. Like there, all numbers are big-endian, a
  * queue is one exact number (its bot, plus 2^52 for the /test/ namespace), and the CRC-32 at the end covers the key and the value
  * before it.
  *
@@ -9,7 +9,7 @@
  *       Writes `count` `u` records of updates to `out` from `at` on, each followed by the `i` record of its idempotency key if
  *       it has one. The updates are in the Buffer `bytes`, and rows of the Int32Array `rows` have their types and the places of
  *       their texts and ordering keys (src/shard/update-rows.ts). The Buffer `hashes` has the hashes of the keys
- *       (src/shard/key-hashes.ts). The Float64Array `numbers` has seven for each: the number of its row, queue, update id, time
+ *       (src/shard/idempotency/key-hashes.ts). The Float64Array `numbers` has seven for each: the number of its row, queue, update id, time
  *       of acceptance in seconds, expiry in milliseconds, the half-day of the key or -1, time of acceptance in milliseconds.
  *       Sets the position after the records of each update in the Int32Array `ends`. A row whose flags say so has the place
  *       of its update in a trace among the bytes of its header; its `u` record has version 3.

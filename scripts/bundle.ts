@@ -48,8 +48,8 @@ for (const name of ['src/program', ...workers]) {
 await build({
   absWorkingDir: root,
   entryPoints: [
-    { in: 'src/dashboard/dashboard-app.ts', out: 'app' },
-    { in: 'src/dashboard/portal-app.ts', out: 'portal' },
+    { in: 'src/page/frame/dashboard-app.ts', out: 'app' },
+    { in: 'src/page/portal/portal-app.ts', out: 'portal' },
   ],
   outdir: 'dist/dashboard',
   bundle: true,
@@ -63,16 +63,16 @@ await build({
 await build({
   absWorkingDir: root,
   entryPoints: [
-    { in: 'src/dashboard/page.css', out: 'app' },
-    { in: 'src/dashboard/portal.css', out: 'portal' },
+    { in: 'src/page/page.css', out: 'app' },
+    { in: 'src/page/portal.css', out: 'portal' },
   ],
   outdir: 'dist/dashboard',
   bundle: true,
   minify: true,
   logLevel: 'warning',
 })
-copyFileSync(`${root}src/dashboard/page.html`, `${root}dist/dashboard/index.html`)
-copyFileSync(`${root}src/dashboard/portal.html`, `${root}dist/dashboard/portal.html`)
+copyFileSync(`${root}src/page/page.html`, `${root}dist/dashboard/index.html`)
+copyFileSync(`${root}src/page/portal.html`, `${root}dist/dashboard/portal.html`)
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

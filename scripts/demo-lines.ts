@@ -1,6 +1,6 @@
 /** What `./scripts/start` prints when the server is ready: shell commands with the addresses that are really bound. */
 import { resolve } from 'node:path'
-import type { ListenAddress } from '../src/cluster/listener.ts'
+import type { ListenAddress } from '../src/http/listener.ts'
 
 export interface Demo {
   readonly token: string

@@ -1,5 +1,5 @@
 /** Generates docs/reference/errors.md from the registry of errors. */
-import { errorKinds } from '../src/errors.ts'
+import { errorKinds } from '../src/kit/errors.ts'
 
 export function errorsPage(): string {
   const rows = Object.entries(errorKinds).map(
@@ -8,7 +8,7 @@ export function errorsPage(): string {
   const lines = [
     '# Errors',
     '',
-    '<!-- Generated from src/errors.ts by scripts/generate-docs.ts: change it there. -->',
+    '<!-- Generated from src/kit/errors.ts by scripts/generate-docs.ts: change it there. -->',
     '',
     'This page lists every error for developers of bots and producers. An error response of the bot API is',
     '`{"ok":false,"error_code":<status>,"description":"<text>"}`. It has `"parameters":{"retry_after":<seconds>}` and the',

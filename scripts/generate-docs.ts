@@ -1,6 +1,6 @@
 /** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. Tests check that they are up to date. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { commandTable } from '../src/cli/commands/command-table.ts'
+import { commandTable } from '../src/modules/command-table.ts'
 import { commandsPage } from '../src/cli/commands/commands-page.ts'
 import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'

@@ -1,9 +1,9 @@
 /** Generates docs/reference/openapi.json: the response of a server without bots to GET /v1/openapi.json. */
-import { systemClock } from '../src/clock.ts'
-import { PrivateApiGuard } from '../src/private-api/access/private-api-guard.ts'
-import { createPrivateApi } from '../src/private-api/private-api.ts'
+import { systemClock } from '../src/kit/clock.ts'
+import { PrivateApiGuard } from '../src/access/private-api-guard.ts'
+import { createPrivateApi } from '../src/modules/private-api.ts'
 import type { LoopPayer } from '../src/http/loop-payer.ts'
-import type { PrivateApiOptions } from '../src/private-api/private-api.ts'
+import type { PrivateApiOptions } from '../src/modules/private-api.ts'
 
 export async function openApiPage(): Promise<string> {
   const app = unusedPrivateApi()

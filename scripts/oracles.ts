@@ -3,7 +3,7 @@
  * commit that changes one of these files says why. Two more oracles exist already: docs/reference/openapi.json, which is
  * generated, and test/fixtures/promised.txt, which only grows.
  */
-import { commandTable } from '../src/cli/commands/command-table.ts'
+import { commandTable } from '../src/modules/command-table.ts'
 import { helpText } from '../src/cli/commands/help-text.ts'
 import { lifeOracle } from './oracle-life.ts'
 import { recordsOracle } from './oracle-records.ts'

@@ -6,13 +6,13 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isServerOption, synopsisOf } from '../src/cli/commands/command-row.ts'
-import { commandTable } from '../src/cli/commands/command-table.ts'
+import { commandTable } from '../src/modules/command-table.ts'
 import { optionRows } from '../src/config/config-options.ts'
-import { errorKinds } from '../src/errors.ts'
-import { operatorEventTypes } from '../src/events/operator-event.ts'
-import { forEachHistogram } from '../src/histograms.ts'
-import { forEachMetric } from '../src/metrics.ts'
-import { metricsPage } from '../src/private-api/routes/metrics-page.ts'
+import { errorKinds } from '../src/kit/errors.ts'
+import { operatorEventTypes } from '../src/kit/operator-event.ts'
+import { forEachHistogram } from '../src/kit/histograms.ts'
+import { forEachMetric } from '../src/kit/metrics.ts'
+import { metricsPage } from '../src/features/server/metrics-page.ts'
 import { openApiPage } from './openapi-page.ts'
 
 interface Schema {

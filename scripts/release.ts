@@ -127,7 +127,7 @@ function programLayer(own: string): string {
 
 /** The packages whose code is in the pages that browsers load, although the server does not depend on them. */
 function packagesOfPages(): ReadonlySet<string> {
-  const folder = join(built, 'src/dashboard')
+  const folder = join(built, 'src/page')
   const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
   return new Set(
     texts.flatMap((text) =>

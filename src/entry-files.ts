@@ -4,7 +4,7 @@
  * one folder below dist/.
  */
 export const entryFiles = {
-  program: new URL('../src/program.js', import.meta.url),
+  program: new URL('./program.js', import.meta.url),
   worker: new URL('../workers/cluster-worker.js', import.meta.url),
   checkUpdates: new URL('../workers/check-updates.js', import.meta.url),
   compressUpdates: new URL('../workers/compress-updates.js', import.meta.url),

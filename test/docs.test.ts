@@ -11,23 +11,23 @@ import { goTables } from '../scripts/go-tables.ts'
 import { constantsOfSources, limitsPage } from '../scripts/limits-page.ts'
 import { openApiPage } from '../scripts/openapi-page.ts'
 import { pythonTables } from '../scripts/python-tables.ts'
-import { metricsPage } from '../src/private-api/routes/metrics-page.ts'
-import { commandTable } from '../src/cli/commands/command-table.ts'
+import { metricsPage } from '../src/features/server/metrics-page.ts'
+import { commandTable } from '../src/modules/command-table.ts'
 import { commandsPage } from '../src/cli/commands/commands-page.ts'
-import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
-import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
-import { PostboteClient } from '../src/client/postbote-client.ts'
-import { slotOfBot } from '../src/cluster/shard-map.ts'
+import { clientDefaults, streamDefaults } from '../clients/typescript/client-options.ts'
+import { clientErrorKinds } from '../clients/typescript/postbote-client-error.ts'
+import { PostboteClient } from '../clients/typescript/postbote-client.ts'
+import { slotOfBot } from '../src/process/shard-map.ts'
 import { optionRows } from '../src/config/config-options.ts'
-import { errorKinds } from '../src/errors.ts'
-import { checkUpdate } from '../src/queue/check-update.ts'
-import { assertTelegramFields } from '../src/queue/telegram-fields.ts'
-import { forEachMetric } from '../src/metrics.ts'
-import { deriveOrderingKey } from '../src/queue/ordering-key.ts'
-import { expiresAtS } from '../src/queue/time-to-live.ts'
-import { type AddedType, typesOfReference } from '../src/added-type.ts'
-import { defaultTypesMask, isInMask, updateTypes } from '../src/queue/update-types.ts'
-import { SignatureHeaders } from '../src/webhook/signature.ts'
+import { errorKinds } from '../src/kit/errors.ts'
+import { checkUpdate } from '../src/queue/check/check-update.ts'
+import { assertTelegramFields } from '../src/queue/check/telegram-fields.ts'
+import { forEachMetric } from '../src/kit/metrics.ts'
+import { deriveOrderingKey } from '../src/queue/check/ordering-key.ts'
+import { expiresAtS } from '../src/queue/check/time-to-live.ts'
+import { type AddedType, typesOfReference } from '../src/kit/added-type.ts'
+import { defaultTypesMask, isInMask, updateTypes } from '../src/kit/update-types.ts'
+import { SignatureHeaders } from '../src/delivery/signature.ts'
 import { frameworks } from './clients/frameworks.ts'
 import { documentedUpdates } from './support/server/documented-updates.ts'
 import { FakeClock } from './support/kit/fake-clock.ts'
@@ -265,7 +265,7 @@ test('the table of added types in docs/use/protocol.md matches the code', () => 
   )
 })
 
-test('the error texts in docs/use/protocol.md, and every status beside a code, match src/errors.ts', () => {
+test('the error texts in docs/use/protocol.md, and every status beside a code, match src/kit/errors.ts', () => {
   const kinds = new Map<string | undefined, { status: number; description: string }>(
     Object.entries(errorKinds),
   )

@@ -19,7 +19,7 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'each run begins after two slashes and ends at the next one; only the operator sets options',
   ],
   [
-    String.raw`src/dashboard/bot-sentence.ts /\b(\d{3,}) s\b/g`,
+    String.raw`src/page/bots/bot-sentence.ts /\b(\d{3,}) s\b/g`,
     'a run of digits has one edge of a word at which it can begin',
   ],
   [
@@ -27,11 +27,11 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'each part begins after a semicolon or a quotation mark, and ends before the next one',
   ],
   [
-    String.raw`src/webhook/connection.ts /chunked\s*$/i`,
+    String.raw`src/delivery/endpoint/connection.ts /chunked\s*$/i`,
     'the blanks follow a word, and end before the next one',
   ],
   [
-    'src/webhook/trust-roots.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g',
+    'src/delivery/endpoint/trust-roots.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g',
     'a run begins after a dash and ends at the next one',
   ],
   [
@@ -43,7 +43,7 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'a run begins after a blank and ends at the next one; only names of commands',
   ],
   [
-    String.raw`src/private-api/access/private-api-guard.ts /:\d*$/`,
+    String.raw`src/access/private-api-guard.ts /:\d*$/`,
     'a run begins after a colon and ends at the next one',
   ],
   [
@@ -58,16 +58,13 @@ const allowed: ReadonlyMap<string, string> = new Map([
 
 /** Files that compile expressions from texts, and why no stranger chooses them. */
 const compiling: ReadonlyMap<string, string> = new Map([
-  ['src/added-type.ts', 'anchored, of a fixed name'],
-  ['src/bots/fleet-rows.ts', 'anchored, with a bound'],
+  ['src/kit/added-type.ts', 'anchored, of a fixed name'],
+  ['src/features/fleet/fleet-rows.ts', 'anchored, with a bound'],
   ['src/bots/registry.ts', 'anchored: the pattern of tokens'],
-  ['src/bots/token.ts', 'anchored, with a bound'],
+  ['src/api/token.ts', 'anchored, with a bound'],
   ['src/cli/remote/peer-user.ts', 'of an inode: what the kernel lists'],
-  ['src/private-api/ingest/update-options.ts', 'anchored, with a bound'],
-  [
-    'src/private-api/routes/read-bot-change.ts',
-    'anchored: schemas of operations, and names of headers',
-  ],
+  ['src/api/update-options.ts', 'anchored, with a bound'],
+  ['src/features/bots/read-bot-change.ts', 'anchored: schemas of operations, and names of headers'],
 ])
 
 /** A literal stands where a value can begin, and its end is no division either. */

@@ -1,6 +1,6 @@
 /** The Piscina task that checks addresses against the blocklist, outside the event loop that delivers updates. */
 
-import { isBlocked } from '../src/net/blocklist.ts'
+import { isBlocked } from '../src/http/blocklist.ts'
 
 export interface AddressesToCheck {
   readonly ranges: SharedArrayBuffer

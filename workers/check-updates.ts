@@ -4,9 +4,9 @@
  */
 
 import { workerData } from 'node:worker_threads'
-import type { AddedType } from '../src/added-type.ts'
-import { type CheckedBatch, checkBatch, type UpdateBatch } from '../src/queue/check-batch.ts'
-import { setAddedTypes } from '../src/queue/update-types.ts'
+import type { AddedType } from '../src/kit/added-type.ts'
+import { type CheckedBatch, checkBatch, type UpdateBatch } from '../src/queue/check/check-batch.ts'
+import { setAddedTypes } from '../src/kit/update-types.ts'
 
 // check-pool.ts has given them.
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion

@@ -1,10 +1,10 @@
 /** The entry file of a worker process of the cluster. */
 // First, because each moment counts.
 import '../src/cli/serve/refuse-inspector.ts'
-import { systemClock } from '../src/clock.ts'
-import { prepareWorkerApp, type WorkerSettings } from '../src/app/worker-app.ts'
+import { systemClock } from '../src/kit/clock.ts'
+import { prepareWorkerApp, type WorkerSettings } from '../src/modules/worker-app.ts'
 import { withNewOptions } from '../src/config/config.ts'
-import { runWorker } from '../src/cluster/worker/worker.ts'
+import { runWorker } from '../src/worker/worker.ts'
 import { LogOfServer } from '../src/cli/output/log.ts'
 
 const logOfServer = new LogOfServer()
@@ -15,7 +15,7 @@ runWorker({
   log,
   reopenLog: () => logOfServer.reopen(),
   prepare: (start, ways) => {
-    // The primary wrote these settings (cli/serve/serve.ts). It may have an earlier version of the code, as after an upgrade.
+    // The primary wrote these settings (modules/serve.ts). It may have an earlier version of the code, as after an upgrade.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const given = start.settings as WorkerSettings
     const {

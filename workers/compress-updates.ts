@@ -9,7 +9,7 @@
 import { gzipSync } from 'node:zlib'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import type { CompressedPage } from '../src/queue/compress-pool.ts'
-import { assemblePage, type PageSource } from '../src/queue/page.ts'
+import { assemblePage, type PageSource } from '../src/queue/window/page.ts'
 
 const chunkSize = 128 * 1024
 

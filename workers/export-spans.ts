@@ -12,12 +12,12 @@ import {
   envDetector,
   resourceFromAttributes,
 } from '@opentelemetry/resources'
-import { systemClock } from '../src/clock.ts'
-import { kib } from '../src/limits.ts'
-import { AnswerRefused } from '../src/outgoing/answer-meter.ts'
-import { meterRequests } from '../src/outgoing/meter-requests.ts'
-import type { SpanBatch } from '../src/app/span-exporter.ts'
-import type { Span } from '../src/tracing/tracer.ts'
+import { systemClock } from '../src/kit/clock.ts'
+import { kib } from '../src/kit/limits.ts'
+import { AnswerRefused } from '../src/delivery/outgoing/answer-meter.ts'
+import { meterRequests } from '../src/delivery/outgoing/meter-requests.ts'
+import type { SpanBatch } from '../src/features/tracing/span-exporter.ts'
+import type { Span } from '../src/kit/tracing/tracer.ts'
 
 const kinds = {
   push: SpanKind.PRODUCER,

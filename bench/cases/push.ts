@@ -3,7 +3,7 @@
  * its bots; in the other, as with a producer's pool of connections, half of the pushes are forwarded.
  */
 import { join } from 'node:path'
-import { ShardMap } from '../../src/cluster/shard-map.ts'
+import { ShardMap } from '../../src/process/shard-map.ts'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import {
   commonNginx,

@@ -12,7 +12,7 @@
  *       An update that is not valid has the type -1.
  *
  *   encode(bytes, rows, bots, ids, count, out, ends)
- *       Writes the keys and values of `count` records one after the other into the Buffer `out`, as src/shard/record.ts
+ *       Writes the keys and values of `count` records one after the other into the Buffer `out`, as src/shard/records/record.ts
  *       draws them, and the position after each into the Uint32Array `ends`. `out` needs 64 bytes for each record and its
  *       text.
  */

@@ -1,5 +1,5 @@
 /** A producer that uses postbote/client as documented: it pushes to streams that it opens, or by `pushAll`. */
-import { PostboteClient } from '../../src/client/postbote-client.ts'
+import { PostboteClient } from '../../clients/typescript/postbote-client.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { ProducerItems, type ProducerQuestion } from '../producer-items.ts'
 import { serveHelper } from './serve-helper.ts'

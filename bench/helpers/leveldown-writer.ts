@@ -3,8 +3,8 @@
  * (each update and the state of its queue), in synced groups; the next group is prepared while one is being written.
  */
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/record-keys.ts'
-import { encodeUpdate } from '../../src/shard/record.ts'
+import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { encodeUpdate } from '../../src/shard/records/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import type { IngestSample } from '../ingest-sample.ts'
 import { sampleUpdate, seededRandom } from '../sample-updates.ts'

@@ -10,8 +10,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/record-keys.ts'
-import { encodeUpdate } from '../../src/shard/record.ts'
+import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { encodeUpdate } from '../../src/shard/records/record.ts'
 import { pushPuts } from '../push-puts.ts'
 import { serveHelper } from './serve-helper.ts'
 

@@ -5,8 +5,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/record-keys.ts'
-import { encodeUpdate } from '../../src/shard/record.ts'
+import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { encodeUpdate } from '../../src/shard/records/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import { serveHelper } from './serve-helper.ts'
 

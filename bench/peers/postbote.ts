@@ -3,7 +3,7 @@
  * own connection and confirms each page with the next poll.
  */
 import { createServer } from 'node:http'
-import { PostboteClient } from '../../src/client/postbote-client.ts'
+import { PostboteClient } from '../../clients/typescript/postbote-client.ts'
 import { LongPolls } from '../long-polls.ts'
 import { firstBotId, startServer } from '../server-under-test.ts'
 import { freePort } from '../../test/support/kit/port.ts'

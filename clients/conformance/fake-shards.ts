@@ -1,6 +1,6 @@
 /** `GET /v1/shards` at the fake server, and the rule on which stream the pairs of a bot may come. */
 import type { ServerResponse } from 'node:http'
-import { slotOfBot } from '../../src/cluster/shard-map.ts'
+import { slotOfBot } from '../../src/process/shard-map.ts'
 import type { Scenario, ShardsMap } from './scenario.ts'
 
 /** Answers with a map, or as a scenario says, and finds streams that do not fit it. */

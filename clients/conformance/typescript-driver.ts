@@ -6,7 +6,7 @@ import {
   PostboteClientError,
   type PushItem,
   type PushResult,
-} from '../../src/client/postbote-client.ts'
+} from '../typescript/postbote-client.ts'
 import { type Job, type Mode, newBot, rotation, updateOf } from './job.ts'
 
 /** One job with its client. */

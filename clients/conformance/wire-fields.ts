@@ -3,8 +3,8 @@
  * leaves one out, or sends another, does not conform, so a field that is added to the table is missed in every language.
  */
 import type { TSchema } from 'typebox'
-import { botOperations } from '../../src/operations/bot-operations.ts'
-import { pairHeader, updateOperations } from '../../src/operations/update-operations.ts'
+import { botOperations } from '../../src/features/bots/bot-operations.ts'
+import { pairHeader, updateOperations } from '../../src/features/ingest/update-operations.ts'
 
 const { pushUpdate } = updateOperations
 

@@ -1,18 +1,18 @@
 /**
  * Makes, lists, rotates and revokes keys of the private API. They are stored in shard 0, whose owner does all of this; all
- * other workers get its table (private-api/access/key-sync.ts).
+ * other workers get its table (access/key-sync.ts).
  *
  * The last use of a key is kept in memory and written rarely: the uses of the last minute are lost with the owner.
  */
-import { type Clock, every, type Timer } from '../clock.ts'
-import { PostboteError } from '../errors.ts'
+import { type Clock, every, type Timer } from '../kit/clock.ts'
+import { PostboteError } from '../kit/errors.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { accessKeysMax } from '../limits.ts'
-import type { AccessKeyRecord } from '../shard/access-key-record.ts'
+import { accessKeysMax } from '../kit/limits.ts'
+import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
 import type { AccessKeyOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredAccessKey } from '../shard/stored.ts'
-import { type Access, assertWithin } from './access.ts'
+import type { StoredAccessKey } from '../shard/records/stored.ts'
+import { type Access, assertWithin } from '../api/access.ts'
 import {
   accessKeyHash,
   accessKeyText,

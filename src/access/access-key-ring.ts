@@ -1,15 +1,15 @@
 /**
  * All keys of the private API in the memory of a worker, so that a request is checked without a read or another worker.
- * Until the worker has got the first table (private-api/access/key-sync.ts), it knows no key and must not say that one is wrong.
+ * Until the worker has got the first table (access/key-sync.ts), it knows no key and must not say that one is wrong.
  *
  * A key is found by its id. Its secret is compared by SHA-256 in constant time, with as many comparisons if there is no
  * such key, so neither the time nor the result tells an unknown key from a revoked or an expired one.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Clock, sleep, type Timer } from '../clock.ts'
-import type { StoredAccessKey } from '../shard/stored.ts'
-import type { AccessKeyRecord } from '../shard/access-key-record.ts'
-import type { Access, KeyAccess, KeyLimits } from './access.ts'
+import { type Clock, sleep, type Timer } from '../kit/clock.ts'
+import type { StoredAccessKey } from '../shard/records/stored.ts'
+import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
+import type { Access, KeyAccess, KeyLimits } from '../api/access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
 import { makersOf } from './makers-of.ts'
 import type { AccessKeyTable } from './access-key-table.ts'

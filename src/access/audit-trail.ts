@@ -1,12 +1,12 @@
 /**
  * The calls that changed something, as shard 0 stores them: the last `auditCallsMax`. Its owner does all of this. Other workers
- * send theirs (private-api/access/audit-writer.ts), and ask for what is stored (private-api/routes/audit-routes.ts).
+ * send theirs (access/audit-writer.ts), and ask for what is stored (features/keys/audit-routes.ts).
  *
  * The ids of all calls are in memory, so that a call that is stored again counts once and the oldest are found without a read.
  */
-import { PostboteError } from '../errors.ts'
-import { lookCostMs, type LookPayer } from '../queue/look-payer.ts'
-import { type AuditRecord, firstAuditId, type RecordedCall } from '../shard/audit-record.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { lookCostMs, type LookPayer } from '../queue/kept/look-payer.ts'
+import { type AuditRecord, firstAuditId, type RecordedCall } from '../shard/records/audit-record.ts'
 import type { AuditOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 

@@ -2,8 +2,8 @@
  * Places of something of which a worker has few, such as tails. A key and the keys that come from it share a fourth of
  * them, so that others find a place. The admin key may have all.
  */
-import { PostboteError } from '../errors.ts'
-import { type Access, familyIdOf } from './access.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { type Access, familyIdOf } from '../api/access.ts'
 
 const retryAfterS = 10
 

@@ -3,7 +3,7 @@
  * counts as what it does, they end with it, and one of them is no way to take the places of other keys. So a key and all
  * keys that come from it are a family, whose first key the admin key has made.
  */
-import type { AccessKeyRecord } from '../shard/access-key-record.ts'
+import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
 
 type Records = ReadonlyMap<string, AccessKeyRecord>
 

@@ -12,18 +12,18 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { ClientPresence } from '../bots/poller.ts'
-import { type TokenFilter, readToken } from '../bots/token.ts'
-import { PostboteError, toPostboteError } from '../errors.ts'
-import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
-import type { BodyBudget } from '../http/body-budget.ts'
+import { type TokenFilter, readToken } from '../api/token.ts'
+import { PostboteError, toPostboteError } from '../kit/errors.ts'
+import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../kit/limits.ts'
+import type { BodyBudget } from '../admission/budgets/body-budget.ts'
 import { dropBody, hasBody } from '../http/body.ts'
-import type { BudgetGate } from '../http/budget-gate.ts'
+import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
 import type { MethodReply, Method } from './method-call.ts'
 import { makeOwnMethods, type OwnMethodsOptions } from './own-methods.ts'
 import { type Params, paramsOfQuery, readParams } from './params.ts'
-import type { TokenRefusals } from './token-refusals.ts'
-import { sendError, sendResult } from './reply.ts'
+import type { TokenRefusals } from '../admission/token-refusals.ts'
+import { sendError, sendResult } from '../http/reply.ts'
 import {
   addressHint,
   type FileTarget,
@@ -32,9 +32,9 @@ import {
   type MethodTarget,
   parseTarget,
   runsMethods,
-} from './target.ts'
+} from '../http/target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
-import type { Log, Surroundings } from '../surroundings.ts'
+import type { Log, Surroundings } from '../kit/surroundings.ts'
 
 /** Limits how often a client address may look up unknown tokens (protocol.md §2). */
 export interface CreationGate {

@@ -1,7 +1,7 @@
 /** What a bot API method receives and returns. Each method is a file in methods/. */
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { ClientPresence } from '../bots/poller.ts'
-import type { WindowEntry } from '../queue/window.ts'
+import type { WindowEntry } from '../queue/window/window.ts'
 import type { Params } from './params.ts'
 
 export interface MethodCall {

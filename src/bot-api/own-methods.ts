@@ -1,16 +1,16 @@
 /** The bot API methods that this server implements, by their names in lower case. */
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { Method } from './method-call.ts'
-import { close } from './methods/close.ts'
-import { demoMethods } from './methods/demo-methods.ts'
-import { deleteWebhook } from './methods/delete-webhook.ts'
-import { getMe } from './methods/get-me.ts'
-import { getUpdates } from './methods/get-updates.ts'
-import { getWebhookInfo, getWebhookInfoWith } from './methods/get-webhook-info.ts'
-import { logOut } from './methods/log-out.ts'
-import { makeSetWebhook, type SetWebhookOptions } from './methods/set-webhook.ts'
-import type { OwnMethodName } from './target.ts'
-import type { Log } from '../surroundings.ts'
+import { close } from './close.ts'
+import { demoMethods } from './demo-methods.ts'
+import { deleteWebhook } from './delete-webhook.ts'
+import { getMe } from './get-me.ts'
+import { getUpdates } from './get-updates.ts'
+import { getWebhookInfo, getWebhookInfoWith } from './get-webhook-info.ts'
+import { logOut } from './log-out.ts'
+import { makeSetWebhook, type SetWebhookOptions } from './set-webhook.ts'
+import type { OwnMethodName } from '../http/target.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 const simpleMethods: Readonly<Record<Exclude<OwnMethodName, 'setwebhook'>, Method>> = {
   getupdates: getUpdates,

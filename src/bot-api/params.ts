@@ -11,9 +11,9 @@
  * nesting. Within the bounds no body takes longer than 20 ms (`test/unit/bot-api/params-hostile-bodies.test.ts` has the
  * shapes that did).
  */
-import { PostboteError } from '../errors.ts'
-import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../limits.ts'
-import { measureJson, skipSpace } from '../queue/json-scan.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../kit/limits.ts'
+import { measureJson, skipSpace } from '../queue/check/json-scan.ts'
 import { type BodyRequest, hasBody, readBody, tooLarge, type BodyLease } from '../http/body.ts'
 import { boundaryOf, parseMultipart } from '../http/multipart.ts'
 

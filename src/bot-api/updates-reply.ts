@@ -4,8 +4,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { CompressPool } from '../queue/compress-pool.ts'
-import { type WindowEntry, wireSlices } from '../queue/window.ts'
-import { listHead, listTail, sendGzipped, sendList, sendResult } from './reply.ts'
+import { type WindowEntry, wireSlices } from '../queue/window/window.ts'
+import { listHead, listTail, sendGzipped, sendList, sendResult } from '../http/reply.ts'
 
 export interface UpdatesReplyOptions {
   /** Lists of more bytes than this are compressed; undefined disables compression. */

@@ -3,7 +3,7 @@
  * nothing is stored for it: a type that a later version adds to the default set reaches this bot, too.
  */
 import type { AllowedTypes } from '../queue/filter.ts'
-import type { QueueSettings } from '../shard/bot-record.ts'
+import type { QueueSettings } from '../shard/records/bot-record.ts'
 
 /** Earlier versions stored their default set where a bot named none: the types 0 to 21 without five. Do not change. */
 export const storedDefaultTypes = 0x3_f7ff

@@ -7,9 +7,9 @@
  * A repetition of an update that is still being written waits for that write and gets its result, within a batch as
  * well as between batches.
  */
-import { PostboteError } from '../errors.ts'
-import { queueIdOf } from '../shard/record-keys.ts'
-import { type HeldKey, KeyClaim } from '../shard/idempotency-keys.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { queueIdOf } from '../shard/records/record-keys.ts'
+import { type HeldKey, KeyClaim } from '../shard/idempotency/idempotency-keys.ts'
 import type { PushedRows } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'

@@ -2,16 +2,16 @@
  * The bots of the shards that this worker owns: found by id, loaded when they are first used, and dropped from memory when
  * they have been idle for a while.
  */
-import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
-import { PostboteError } from '../errors.ts'
-import type { BotRecord } from '../shard/bot-record.ts'
-import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/record-keys.ts'
+import { type Clock, type Timer, every, nextTurn } from '../kit/clock.ts'
+import { PostboteError } from '../kit/errors.ts'
+import type { BotRecord } from '../shard/records/bot-record.ts'
+import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/records/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredQueue } from '../shard/stored.ts'
+import type { StoredQueue } from '../shard/records/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
-import { requestTimeoutMs } from '../limits.ts'
+import { requestTimeoutMs } from '../kit/limits.ts'
 
 export interface BotCacheOptions {
   readonly services: BotQueueServices

@@ -2,18 +2,18 @@
  * One queue of one bot with its settings, its getUpdates calls and its webhook. A bot has two queues: the main
  * queue and the /test/ queue.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
-import type { Lease } from '../lease.ts'
-import { PostboteError } from '../errors.ts'
-import type { NewOperatorEvent, ReportEvent } from '../events/operator-event.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { Counters } from '../kit/counters.ts'
+import type { Lease } from '../kit/lease.ts'
+import { PostboteError } from '../kit/errors.ts'
+import type { NewOperatorEvent, ReportEvent } from '../kit/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { conflictMetrics } from '../metrics.ts'
-import { dropKept } from '../queue/drop-kept.ts'
+import { conflictMetrics } from '../kit/metrics.ts'
+import { dropKept } from '../queue/kept/drop-kept.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import type { PollConflict } from '../queue/poll.ts'
-import { type TypeMask, allTypes, defaultTypesMask } from '../queue/update-types.ts'
+import { type TypeMask, allTypes, defaultTypesMask } from '../kit/update-types.ts'
 import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import {
@@ -21,19 +21,19 @@ import {
   type OwnRetention,
   type Retention,
   retentionOf,
-} from '../queue/retention.ts'
-import type { WindowBudget } from '../queue/window-budget.ts'
+} from '../queue/kept/retention.ts'
+import type { WindowBudget } from '../queue/window/window-budget.ts'
 import type {
   BotRecord,
   BotSettings,
   QueueSettings,
   StoredSigningKey,
-} from '../shard/bot-record.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
+} from '../shard/records/bot-record.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredQueue } from '../shard/stored.ts'
-import type { Log } from '../surroundings.ts'
-import type { Tracer } from '../tracing/tracer.ts'
+import type { StoredQueue } from '../shard/records/stored.ts'
+import type { Log } from '../kit/surroundings.ts'
+import type { Tracer } from '../kit/tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import {
   type ClientPresence,
@@ -43,13 +43,13 @@ import {
   type PollRequest,
 } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
-import { type NoteSubject, QueueNotes } from './queue-notes.ts'
-import { RefusalPacer } from './refusal-pacer.ts'
-import { hostOfWebhook } from '../webhook/endpoint.ts'
+import { type NoteSubject, QueueNotes } from '../delivery/queue-notes.ts'
+import { RefusalPacer } from '../admission/refusal-pacer.ts'
+import { hostOfWebhook } from '../delivery/endpoint/endpoint.ts'
 import type { SettingsChange } from './settings-change.ts'
 import { WebhookControl, type WebhookControlOptions } from './webhook-control.ts'
-import type { WebhookFacts, WebhookReport } from './webhook-report.ts'
-import type { WebhookServices } from './webhook-services.ts'
+import type { WebhookFacts, WebhookReport } from '../delivery/webhook-report.ts'
+import type { WebhookServices } from '../delivery/webhook-services.ts'
 
 /** What all queues of a shard share. The clock is that of the shard. */
 export interface BotQueueServices

@@ -1,20 +1,20 @@
 /**
- * The port to the bots. Only the owner of a bot's shard implements it; cluster/forward/peers.ts forwards requests for
+ * The port to the bots. Only the owner of a bot's shard implements it; links/forward/peers.ts forwards requests for
  * bots of other owners before they get here.
  */
-import type { PostboteError } from '../errors.ts'
-import type { UpdateFilter } from '../queue/look-back.ts'
-import type { LookPayer } from '../queue/look-payer.ts'
-import type { BotRecord, BotSettings, PollsSetting } from '../shard/bot-record.ts'
+import type { PostboteError } from '../kit/errors.ts'
+import type { UpdateFilter } from '../queue/kept/look-back.ts'
+import type { LookPayer } from '../queue/kept/look-payer.ts'
+import type { BotRecord, BotSettings, PollsSetting } from '../shard/records/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
-import type { FleetCounts } from './fleet-counts.ts'
-import type { FleetQuery, FleetStatus } from './fleet-status.ts'
-import type { PortalLinks } from './portal-links.ts'
-import type { ReplayJobs } from './replay-jobs.ts'
-import type { ReplayedUpdate } from './replay-slice.ts'
+import type { FleetCounts } from '../features/fleet/fleet-counts.ts'
+import type { FleetQuery, FleetStatus } from '../features/fleet/fleet-status.ts'
+import type { PortalLinks } from '../features/portal/portal-links.ts'
+import type { ReplayJobs } from '../features/look-back/replay-jobs.ts'
+import type { ReplayedUpdate } from '../features/look-back/replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
-import type { Token } from './token.ts'
+import type { Token } from '../api/token.ts'
 
 /** A bot with what getMe returns. */
 export interface NamedBot {

@@ -1,13 +1,13 @@
 /** One registered bot: its record, its secrets and its two queues. The /test/ queue is loaded when it is first used. */
-import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
-import type { BotRecord } from '../shard/bot-record.ts'
-import { queueIdOf } from '../shard/record-keys.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { botIdMax, botIdMin } from '../kit/limits.ts'
+import type { BotRecord } from '../shard/records/bot-record.ts'
+import { queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredQueue } from '../shard/stored.ts'
+import type { StoredQueue } from '../shard/records/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'
 import type { BotSummary, ShownSettings } from './bot-service.ts'
-import { TokenVerifier } from './token.ts'
+import { TokenVerifier } from '../api/token.ts'
 import { Mutex } from '../kit/mutex.ts'
 
 /** What all bots of a shard share. */

@@ -1,6 +1,6 @@
-import type { Counters } from '../counters.ts'
-import type { ErrorCode } from '../errors.ts'
-import { type MetricName, refusalMetrics } from '../metrics.ts'
+import type { Counters } from '../kit/counters.ts'
+import type { ErrorCode } from '../kit/errors.ts'
+import { type MetricName, refusalMetrics } from '../kit/metrics.ts'
 
 const metricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = refusalMetrics
 

@@ -2,9 +2,9 @@
  * Removes expired updates in the background (protocol.md §4). Every 60 s it processes the expiry buckets that are due, queue by
  * queue, and yields to other work after 10 ms.
  */
-import type { QueueId } from '../shard/record-keys.ts'
+import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { ExpiryBucket } from '../shard/stored.ts'
+import type { ExpiryBucket } from '../shard/records/stored.ts'
 import type { BotCache } from './bot-cache.ts'
 import { SweepSlice } from './sweep-slice.ts'
 import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'

@@ -4,7 +4,7 @@
  * It works in slices with a pause after each, because twice a day all keys of half a day are due at the same time. It
  * is separate from the sweep of expired updates, which it would delay by minutes.
  */
-import { sleep } from '../clock.ts'
+import { sleep } from '../kit/clock.ts'
 import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 
 /**

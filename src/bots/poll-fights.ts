@@ -3,7 +3,7 @@
  * of them, one soon after the other, are two programs that poll at the same time.
  */
 
-import type { PollFight } from '../webhook/health.ts'
+import type { PollFight } from '../delivery/attempts/health.ts'
 
 /** A takeover belongs to those before it if it comes this soon after the last. Chosen: the pace of refusals delays one by 3 s. */
 const takeoversApartMs = 10_000

@@ -2,7 +2,7 @@
  * Notices updates that expire though somebody polls: polls take fewer than come in, or come too seldom. What expires while nobody polls
  * is another fault.
  */
-import type { ExpiringUpdates } from '../webhook/health.ts'
+import type { ExpiringUpdates } from '../delivery/attempts/health.ts'
 
 /** What expires this soon after others belongs to them. Chosen: expired updates are looked for once a minute, and some bots get few. */
 const apartMs = 10 * 60_000

@@ -12,9 +12,9 @@
  * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
  * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
  */
-import type { Timer } from '../clock.ts'
-import { type ErrorCode, PostboteError } from '../errors.ts'
-import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../lease.ts'
+import type { Timer } from '../kit/clock.ts'
+import { type ErrorCode, PostboteError } from '../kit/errors.ts'
+import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../kit/lease.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import {
   type PollConflict,
@@ -31,13 +31,13 @@ import {
   type PollFight,
   type RepeatedPage,
   unpolledAfterMs,
-} from '../webhook/health.ts'
-import type { WindowEntry } from '../queue/window.ts'
-import type { RefusalPacer } from './refusal-pacer.ts'
+} from '../delivery/attempts/health.ts'
+import type { WindowEntry } from '../queue/window/window.ts'
+import type { RefusalPacer } from '../admission/refusal-pacer.ts'
 import { RepeatedPages } from './repeated-page.ts'
 import { PolledExpiry } from './polled-expiry.ts'
 import { PollFights } from './poll-fights.ts'
-import type { Surroundings } from '../surroundings.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 
 export interface PollRequest {
   /** As the client sent it; 0 if it is absent. */

@@ -5,22 +5,22 @@
  *
  * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
-import { PostboteError, toPostboteError } from '../errors.ts'
-import { isInMask } from '../queue/update-types.ts'
-import { assertTelegramFields } from '../queue/telegram-fields.ts'
-import { lifeS } from '../queue/time-to-live.ts'
+import { PostboteError, toPostboteError } from '../kit/errors.ts'
+import { isInMask } from '../kit/update-types.ts'
+import { assertTelegramFields } from '../queue/check/telegram-fields.ts'
+import { lifeS } from '../queue/check/time-to-live.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import { queueIdOf } from '../shard/record-keys.ts'
+import { queueIdOf } from '../shard/records/record-keys.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import { HeldKey } from '../shard/idempotency-keys.ts'
+import { HeldKey } from '../shard/idempotency/idempotency-keys.ts'
 import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.ts'
-import type { PushSpan, Tracer } from '../tracing/tracer.ts'
+import type { PushSpan, Tracer } from '../kit/tracing/tracer.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushOutcome, PushReceipt } from './bot-service.ts'
 import { countRefusal } from './count-refusal.ts'
-import type { Surroundings } from '../surroundings.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 
 /** What a batch needs from the registry. */
 export interface PushTargets {

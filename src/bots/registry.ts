@@ -1,18 +1,18 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
-import { PostboteError } from '../errors.ts'
+import { PostboteError } from '../kit/errors.ts'
 import { KeyedMutex } from '../kit/keyed-mutex.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
-import type { UpdateFilter } from '../queue/look-back.ts'
-import type { LookPayer } from '../queue/look-payer.ts'
-import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
+import { botIdMax, botIdMin } from '../kit/limits.ts'
+import type { UpdateFilter } from '../queue/kept/look-back.ts'
+import type { LookPayer } from '../queue/kept/look-payer.ts'
+import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/stored-secret.ts'
 import type { Operation } from '../shard/operations.ts'
-import { type QueueId, queueIdOf } from '../shard/record-keys.ts'
+import { type QueueId, queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import type { Verified } from '../webhook/verify.ts'
+import type { Verified } from '../delivery/endpoint/verify.ts'
 import { withAllowedTypes } from './allowed-types.ts'
 import { type Bot, shownSettings, summaryOf } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
@@ -33,16 +33,16 @@ import type {
   ShownSettings,
   UpdateName,
 } from './bot-service.ts'
-import { Fleet, type FleetOptions } from './fleet.ts'
-import type { FleetQuery } from './fleet-status.ts'
+import { Fleet, type FleetOptions } from '../features/fleet/fleet.ts'
+import type { FleetQuery } from '../features/fleet/fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
-import { openWithSecret } from './open-with-secret.ts'
-import { PortalLinks } from './portal-links.ts'
+import { openWithSecret } from '../admission/open-with-secret.ts'
+import { PortalLinks } from '../features/portal/portal-links.ts'
 import { PushBatch } from './push-batch.ts'
-import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
-import { RelayJobs, type RelayJobsOptions } from './relay-jobs.ts'
-import { ReplayJobs } from './replay-jobs.ts'
-import { replayOne, type ReplayTarget } from './replay-slice.ts'
+import { replayDeadLetter, replayDeadLetters } from '../features/look-back/replay-dead-letters.ts'
+import { RelayJobs, type RelayJobsOptions } from '../features/relay/relay-jobs.ts'
+import { ReplayJobs } from '../features/look-back/replay-jobs.ts'
+import { replayOne, type ReplayTarget } from '../features/look-back/replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type Token,
@@ -53,7 +53,7 @@ import {
   storedSecretOf,
   tokenText,
   TokenVerifier,
-} from './token.ts'
+} from '../api/token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
 const randomBotIdsCount = 9_999_999_900

@@ -3,7 +3,7 @@
  * program that works on a batch for long does not poll meanwhile, so it gets them once. What expires meanwhile changes nothing.
  */
 
-import type { RepeatedPage } from '../webhook/health.ts'
+import type { RepeatedPage } from '../delivery/attempts/health.ts'
 
 export class RepeatedPages {
   #lastId = 0

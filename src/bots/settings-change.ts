@@ -1,5 +1,5 @@
 /** A change of the settings of a queue, as its parts ask for it. */
-import type { QueueSettings } from '../shard/bot-record.ts'
+import type { QueueSettings } from '../shard/records/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
 
 /** A change of settings, with operations to commit in the same group. */

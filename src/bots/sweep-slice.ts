@@ -1,5 +1,5 @@
 /** The time that a sweep takes at once. */
-import { type Clock, nextTurn } from '../clock.ts'
+import { type Clock, nextTurn } from '../kit/clock.ts'
 
 /** A sweep lets other work run after this time, so that it does not delay requests noticeably. */
 const sweepSliceMs = 10

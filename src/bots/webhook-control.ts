@@ -9,26 +9,26 @@
  * The operator may pause deliveries. The pause is a setting of the queue, independent of its webhook. The dispatcher of
  * a paused queue sends nothing, and if there is none, none is created.
  */
-import type { Clock } from '../clock.ts'
-import type { Lease } from '../lease.ts'
-import { PostboteError } from '../errors.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { Lease } from '../kit/lease.ts'
+import { PostboteError } from '../kit/errors.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import { withAllowedTypes } from './allowed-types.ts'
-import { AttemptKeeper } from './attempt-keeper.ts'
-import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
-import type { QueueId } from '../shard/record-keys.ts'
+import { AttemptKeeper } from '../delivery/attempts/attempt-keeper.ts'
+import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/records/bot-record.ts'
+import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredQueue } from '../shard/stored.ts'
-import type { Attempt } from '../webhook/attempt.ts'
-import type { AttemptLog } from '../webhook/attempt-log.ts'
-import type { HistoryMinute } from '../webhook/delivery-history.ts'
-import type { Endpoint } from '../webhook/endpoint.ts'
-import type { EndpointCheck } from '../webhook/endpoint-check.ts'
-import type { Waiting } from '../webhook/health.ts'
-import type { KnownAddresses } from '../webhook/known-addresses.ts'
-import type { ShownRequest } from '../webhook/request-headers.ts'
-import type { Verified } from '../webhook/verify.ts'
-import { HealthKeeper } from './health-keeper.ts'
+import type { StoredQueue } from '../shard/records/stored.ts'
+import type { Attempt } from '../delivery/attempts/attempt.ts'
+import type { AttemptLog } from '../delivery/attempts/attempt-log.ts'
+import type { HistoryMinute } from '../delivery/delivery-history.ts'
+import type { Endpoint } from '../delivery/endpoint/endpoint.ts'
+import type { EndpointCheck } from '../delivery/endpoint-check.ts'
+import type { Waiting } from '../delivery/attempts/health.ts'
+import type { KnownAddresses } from '../delivery/endpoint/known-addresses.ts'
+import type { ShownRequest } from '../delivery/endpoint/request-headers.ts'
+import type { Verified } from '../delivery/endpoint/verify.ts'
+import { HealthKeeper } from '../delivery/attempts/health-keeper.ts'
 import type { SettingsChange } from './settings-change.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
@@ -36,8 +36,12 @@ import {
   type WebhookInfo,
   type WebhookReport,
   webhookReport,
-} from './webhook-report.ts'
-import type { WebhookDispatcher, WebhookOfQueue, WebhookServices } from './webhook-services.ts'
+} from '../delivery/webhook-report.ts'
+import type {
+  WebhookDispatcher,
+  WebhookOfQueue,
+  WebhookServices,
+} from '../delivery/webhook-services.ts'
 
 export interface WebhookControlOptions {
   readonly id: QueueId

@@ -1,5 +1,5 @@
 /** The bounds that several commands share. */
-import { mib } from '../limits.ts'
+import { mib } from '../kit/limits.ts'
 
 /** `postbote database` copies this many records at a time. Chosen: one statement for each of these steps. */
 export const entriesPerCopy = 1_000

@@ -4,7 +4,7 @@
  *
  * A default is the text that a user would give and goes through the same parser, so it cannot be out of range.
  */
-import { versionsOfReference } from '../added-type.ts'
+import { versionsOfReference } from '../kit/added-type.ts'
 import {
   addedTypeList,
   botFilter,
@@ -33,7 +33,14 @@ import {
   seconds,
   upstreamUrl,
 } from './config-values.ts'
-import { kib, mib, retentionBytesMax, retentionMsMax, shardsMax, workersMax } from '../limits.ts'
+import {
+  kib,
+  mib,
+  retentionBytesMax,
+  retentionMsMax,
+  shardsMax,
+  workersMax,
+} from '../kit/limits.ts'
 
 export interface OptionRow {
   readonly name: string

@@ -5,14 +5,14 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-import { databasesMax, kib, mib } from '../limits.ts'
-import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '../added-type.ts'
-import { contractTypes } from '../queue/update-types.ts'
+import { databasesMax, kib, mib } from '../kit/limits.ts'
+import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '../kit/added-type.ts'
+import { contractTypes } from '../kit/update-types.ts'
 import { isIP } from 'node:net'
-import type { TokenFilter } from '../bots/token.ts'
+import type { TokenFilter } from '../api/token.ts'
 import { serverOrigin, type Proxy } from '../http/server-origin.ts'
-import type { UpstreamUrl } from '../upstream/upstream-url.ts'
-import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
+import type { UpstreamUrl } from '../api/upstream-url.ts'
+import { parsePgUrl, type PgUrl } from '../api/pg-url.ts'
 import { requestPath } from '../http/plain-target.ts'
 import { isProtocolHeader } from '../http/protocol-headers.ts'
 

@@ -6,7 +6,7 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
-import { addedTypesMax, givenTypes } from '../added-type.ts'
+import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
 import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'

@@ -14,9 +14,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
-import { PostboteError } from '../errors.ts'
+import { PostboteError } from '../kit/errors.ts'
 import { GrowingBody } from './growing-body.ts'
-import { kib, mib } from '../limits.ts'
+import { kib, mib } from '../kit/limits.ts'
 import { withoutByteOrderMark } from './byte-order-mark.ts'
 
 /** The part of the budget that one body has. */

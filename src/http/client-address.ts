@@ -6,8 +6,8 @@
  * IPv4 address within IPv6 counts as IPv4.
  */
 import { isIP } from 'node:net'
-import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
-import { ipAddressBytes, unmappedBytes } from '../net/ip-address.ts'
+import { compileBlocklist, isBlocked } from './blocklist.ts'
+import { ipAddressBytes, unmappedBytes } from './ip-address.ts'
 
 /** The address of all clients of a Unix socket whose proxy reports no client. They are counted as one. */
 export const unixClient = 'unix'

@@ -5,7 +5,7 @@
  * but the first are copied. A body of a single chunk is that chunk, without a copy. Memory is taken for bytes that have
  * arrived and never because a Content-Length announces them; the announced length only stops the doubling.
  */
-import { kib } from '../limits.ts'
+import { kib } from '../kit/limits.ts'
 
 /** Options of `GrowingBody`. */
 export interface GrowingBodyOptions {

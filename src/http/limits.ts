@@ -1,5 +1,5 @@
-/** The fixed bounds of HTTP requests, their bodies and budgets that several files use, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-import { kib } from '../limits.ts'
+/** The fixed bounds of HTTP requests, their bodies and budgets that several files use, each with its reason. src/kit/limits.ts explains [ref] and "Chosen". */
+import { kib } from '../kit/limits.ts'
 
 /**
  * The sender of a body is charged each time this many pieces have arrived: a body of 4 MiB usually has 64, so usual

@@ -11,8 +11,8 @@
  * the numbers of parts, header lines and header parameters are bounded. `Buffer.indexOf` is not suitable: a call for each
  * of a million dashes takes 0.2 s, and its algorithm takes quadratic time for a boundary of 250 equal characters.
  */
-import { PostboteError } from '../errors.ts'
-import { parametersMax, partHeadBytesMax } from '../limits.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { parametersMax, partHeadBytesMax } from '../kit/limits.ts'
 
 export interface Part {
   readonly name: string

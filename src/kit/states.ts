@@ -1,6 +1,6 @@
 /**
  * The words for the states of bots, of servers and of checks that answers have. A new state of a bot also needs its rule:
- * webhook/health.ts or bots/fleet-status.ts.
+ * delivery/attempts/health.ts or features/fleet/fleet-status.ts.
  */
 
 /** The health of a queue. */

@@ -1,5 +1,5 @@
 /** Callers that wait for the same event, each with its own timeout. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from './clock.ts'
 
 export class Waiters {
   readonly #clock: Pick<Clock, 'after'>

@@ -9,13 +9,13 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
-import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
-import type { BodyBudget } from '../http/body-budget.ts'
+import { type ErrorCode, PostboteError, toPostboteError } from '../kit/errors.ts'
+import type { BodyBudget } from '../admission/budgets/body-budget.ts'
 import { readBody } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
-import { deniedMetrics, type MetricName } from '../metrics.ts'
-import { privateBodyBytesMax } from './limits.ts'
-import { privateErrorText } from './private-error.ts'
+import { deniedMetrics, type MetricName } from '../kit/metrics.ts'
+import { privateBodyBytesMax } from '../kit/private-api-limits.ts'
+import { privateErrorText } from '../http/private-error.ts'
 import { validationText } from './validation-text.ts'
 
 /**

@@ -7,7 +7,7 @@
 
 import { entryFiles } from '../entry-files.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
-import type { PageSource } from './page.ts'
+import type { PageSource } from './window/page.ts'
 
 /** A complete reply, compressed with gzip. */
 export interface CompressedPage {

@@ -6,9 +6,9 @@
  * Both functions take the parameter as the parameter reader returns it: flattened to its text, or undefined if absent.
  */
 
-import { PostboteError } from '../errors.ts'
-import { maskOfNumbers, type TypeMask, updateTypeNumber } from './update-types.ts'
-import { kib } from '../limits.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { maskOfNumbers, type TypeMask, updateTypeNumber } from '../kit/update-types.ts'
+import { kib } from '../kit/limits.ts'
 
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
 export type AllowedTypes = TypeMask | 'default'

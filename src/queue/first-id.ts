@@ -1,4 +1,4 @@
-import { updateIdFirstMax } from '../limits.ts'
+import { updateIdFirstMax } from '../kit/limits.ts'
 
 /**
  * A numbering begins at this id or above, as in the reference, which uses twice its longest queue plus 1. [ref] A large

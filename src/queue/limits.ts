@@ -1,5 +1,5 @@
-/** The fixed bounds of update queues and dead letters that several files use, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-import { kib } from '../limits.ts'
+/** The fixed bounds of update queues and dead letters that several files use, each with its reason. src/kit/limits.ts explains [ref] and "Chosen". */
+import { kib } from '../kit/limits.ts'
 
 /** The updates of a getUpdates response, each counted with `updateEnvelopeBytes`, have fewer bytes than this. [ref] */
 export const responseBytesMax = 1 << 22

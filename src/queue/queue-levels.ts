@@ -9,9 +9,9 @@
  * Each step is reported once, so a queue whose bot takes as much as is pushed stays silent. Only the queues that are not
  * calm are remembered, and a push for any other costs two comparisons.
  */
-import type { Clock } from '../clock.ts'
-import type { ReportEvent } from '../events/operator-event.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { ReportEvent } from '../kit/operator-event.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 import { hasRoom, loadText, type QueueLimits, type QueueLoad } from './queue-limits.ts'
 
 export interface QueueLevelsOptions {

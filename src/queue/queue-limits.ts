@@ -1,6 +1,6 @@
 /** Limits how much may be pending for one bot (protocol.md §4). */
-import { PostboteError } from '../errors.ts'
-import { updateIdMax } from '../limits.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { updateIdMax } from '../kit/limits.ts'
 
 /** The limits of one queue. They are options of the server. */
 export interface QueueLimits {

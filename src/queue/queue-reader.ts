@@ -10,18 +10,18 @@
  * A queue has no update that its counts do not have, and none of them can be missing: whoever has read all of it compares. The
  * ids alone do not tell, because updates leave in any order.
  */
-import type { Clock } from '../clock.ts'
-import type { QueueId } from '../shard/record-keys.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { UpdatesRead } from '../shard/stored.ts'
-import type { PendingUpdate } from '../webhook/delivery-source.ts'
-import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './backlog.ts'
+import type { UpdatesRead } from '../shard/records/stored.ts'
+import type { PendingUpdate } from '../delivery/delivery-source.ts'
+import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './window/backlog.ts'
 import { DiskEntry, isQueued, type QueuedUpdate } from './queued-update.ts'
-import { addRead, addStored, type StoredRun } from './stored-runs.ts'
-import { UnwrittenRemovals } from './unwritten-removals.ts'
-import type { RemovedEntries } from './window.ts'
+import { addRead, addStored, type StoredRun } from './kept/stored-runs.ts'
+import { UnwrittenRemovals } from './window/unwritten-removals.ts'
+import type { RemovedEntries } from './window/window.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { mib } from '../limits.ts'
+import { mib } from '../kit/limits.ts'
 
 export interface QueueReaderOptions {
   readonly shard: Shard

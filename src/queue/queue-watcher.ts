@@ -1,5 +1,5 @@
 import type { AdvanceOperation, PushOperation } from '../shard/operations.ts'
-import type { AdvancedRange } from './backlog.ts'
+import type { AdvancedRange } from './window/backlog.ts'
 
 /** Is told what happens to the updates of a queue. Must return at once and must not throw. */
 export interface QueueWatcher {

@@ -6,26 +6,26 @@
  * An id is allocated in memory when an update is accepted. The update becomes visible to polls and webhooks when its
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
-import { PostboteError } from '../errors.ts'
-import { type QueueId, queueParts } from '../shard/record-keys.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { type QueueId, queueParts } from '../shard/records/record-keys.ts'
 import {
   type AdvanceOperation,
   type Operation,
   type PushOperation,
   textBytesOf,
 } from '../shard/operations.ts'
-import type { Surroundings } from '../surroundings.ts'
-import type { Tracer } from '../tracing/tracer.ts'
-import { emptyQueueState, type QueueState } from '../shard/record.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
+import type { Tracer } from '../kit/tracing/tracer.ts'
+import { emptyQueueState, type QueueState } from '../shard/records/record.ts'
 import type {
   DeliverySource,
   LostUpdate,
   PendingUpdate,
   UpdateHolder,
-} from '../webhook/delivery-source.ts'
-import { type Advanced, Backlog } from './backlog.ts'
-import type { DeadLetters } from './dead-letters.ts'
-import type { Erasing } from './erase-kept.ts'
+} from '../delivery/delivery-source.ts'
+import { type Advanced, Backlog } from './window/backlog.ts'
+import type { DeadLetters } from './kept/dead-letters.ts'
+import type { Erasing } from './kept/erase-kept.ts'
 import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import {
@@ -35,14 +35,14 @@ import {
   type QueueLoad,
 } from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
-import { KeptTrimmer } from './kept-trimmer.ts'
-import { LookBack } from './look-back.ts'
+import { KeptTrimmer } from './kept/kept-trimmer.ts'
+import { LookBack } from './kept/look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type ErasedPending, QueueRemovals, type RemovalServices } from './queue-removals.ts'
-import { observeLeft, type StoredRun } from './stored-runs.ts'
+import { observeLeft, type StoredRun } from './kept/stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
-import type { WindowEntry, WindowUpdate } from './window.ts'
-import type { WindowBudget } from './window-budget.ts'
+import type { WindowEntry, WindowUpdate } from './window/window.ts'
+import type { WindowBudget } from './window/window-budget.ts'
 
 /** A checked update that is about to be pushed. */
 export type AcceptedUpdate = Omit<WindowUpdate, 'updateId' | 'acceptedAtS'>

@@ -1,4 +1,4 @@
-import { leftStates } from '../shard/replay-record.ts'
+import { leftStates } from '../shard/records/replay-record.ts'
 
 /** What can have become of an update that is looked at. */
 export const updateStates = ['pending', ...leftStates] as const

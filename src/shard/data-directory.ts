@@ -4,12 +4,12 @@
  *     <dir>/postbote.json    what was fixed at the first start (directory-record.ts)
  *     <dir>/admin.key        the admin key of the private API, mode 0600, unless --admin-key-file names another file
  *     <dir>/shards/<n>       one LevelDB for each shard, n from 0
- *     <dir>/events           the last events for the operator (events/event-file.ts)
- *     <dir>/last-polls       when each bot polled last (bots/queue-times.ts)
- *     <dir>/reported-*       troubles of bots that were reported and are not over (bots/queue-times.ts)
- *     <dir>/relay-refused    updates that relays have skipped (relay/refused-updates.ts)
+ *     <dir>/events           the last events for the operator (process/event-file.ts)
+ *     <dir>/last-polls       when each bot polled last (features/fleet/queue-times.ts)
+ *     <dir>/reported-*       troubles of bots that were reported and are not over (features/fleet/queue-times.ts)
+ *     <dir>/relay-refused    updates that relays have skipped (features/relay/refused-updates.ts)
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
- *     <dir>/lock, .lock      held by the running server (cluster/primary/directory-lock.ts)
+ *     <dir>/lock, .lock      held by the running server (process/primary/directory-lock.ts)
  *
  * The number of shards determines the shard of every bot, so a different number is refused and never guessed. A
  * directory that has shards but no postbote.json is refused, and so is a directory whose shards contradict it. A
@@ -21,15 +21,15 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type AddedType, numberedTypes, storedType } from '../added-type.ts'
-import { shardsMax, socketPathBytesMax } from '../limits.ts'
+import { type AddedType, numberedTypes, storedType } from '../kit/added-type.ts'
+import { shardsMax, socketPathBytesMax } from '../kit/limits.ts'
 import {
   type DirectoryRecord,
   directoryRecordName,
   isShardCount,
   readDirectoryRecord,
   writeDirectoryRecord,
-} from './directory-record.ts'
+} from './records/directory-record.ts'
 import { openToAllWarnings } from '../store/is-open-to-all.ts'
 import { numbersIn } from '../store/numbers-in.ts'
 import type { StoreFiles } from '../store/store-files.ts'

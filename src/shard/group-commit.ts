@@ -12,8 +12,8 @@
  */
 import assert from 'node:assert'
 import { changesOf } from '../kit/changes-of.ts'
-import type { Clock, Timer } from '../clock.ts'
-import { PostboteError } from '../errors.ts'
+import type { Clock, Timer } from '../kit/clock.ts'
+import { PostboteError } from '../kit/errors.ts'
 import { WriteRefused } from '../store/store.ts'
 
 type Status = 'idle' | 'lingering' | 'scheduled' | 'writing' | 'failed'

@@ -21,7 +21,7 @@ import {
   queueKeyBytes,
   updateKey,
   updateKeyBytes,
-} from './record-keys.ts'
+} from './records/record-keys.ts'
 import { keyedAtMs, type PushedRows, type PushOperation, RowPush } from './operations.ts'
 import {
   encodeKey,
@@ -32,9 +32,9 @@ import {
   queueStateBytes,
   storedSMax,
   updateFixedBytes,
-} from './record.ts'
+} from './records/record.ts'
 import { EncodedPut, type StoreOperation } from '../store/store.ts'
-import { traceBytes } from '../tracing/traceparent.ts'
+import { traceBytes } from '../kit/tracing/traceparent.ts'
 
 /** How many numbers a record has, as encode_records.c lists them. */
 const updateNumbers = 7

@@ -21,15 +21,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { updateIdFirstMax } from '../limits.ts'
-import { endOf, keyAfter, startOf, updateIdEnd } from './record-keys.ts'
-import { decodeQueueState, type QueueState } from './record.ts'
+import { updateIdFirstMax } from '../kit/limits.ts'
+import { endOf, keyAfter, startOf, updateIdEnd } from './records/record-keys.ts'
+import { decodeQueueState, type QueueState } from './records/record.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { isMissing } from '../store/is-missing.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { messageOf } from '../message-of.ts'
+import { messageOf } from '../kit/text/message-of.ts'
 
 /** Larger than the ids of nearly all queues: ids begin below 2^27. */
 const unknownIdsEnd = 2 ** 30

@@ -1,5 +1,5 @@
-import { kib } from '../limits.ts'
-import type { AttemptsRecord } from './attempts-record.ts'
+import { kib } from '../kit/limits.ts'
+import type { AttemptsRecord } from './records/attempts-record.ts'
 import { type Operation, textBytesOf } from './operations.ts'
 
 /**

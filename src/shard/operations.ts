@@ -3,14 +3,14 @@
  * state: in its owner, after a restart, and in a copy on another machine. An operation therefore carries facts, not
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
-import type { AccessKeyRecord } from './access-key-record.ts'
-import type { AttemptsRecord } from './attempts-record.ts'
-import type { AuditRecord } from './audit-record.ts'
-import type { BotRecord, QueueSettings } from './bot-record.ts'
-import type { QueueId } from './record-keys.ts'
-import type { KeptCounts, QueueState, UpdateRecord } from './record.ts'
-import type { ReplayRecord } from './replay-record.ts'
-import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './stored.ts'
+import type { AccessKeyRecord } from './records/access-key-record.ts'
+import type { AttemptsRecord } from './records/attempts-record.ts'
+import type { AuditRecord } from './records/audit-record.ts'
+import type { BotRecord, QueueSettings } from './records/bot-record.ts'
+import type { QueueId } from './records/record-keys.ts'
+import type { KeptCounts, QueueState, UpdateRecord } from './records/record.ts'
+import type { ReplayRecord } from './records/replay-record.ts'
+import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './records/stored.ts'
 import type { UpdateRows } from './update-rows.ts'
 
 /**

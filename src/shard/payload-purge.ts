@@ -7,8 +7,8 @@
  * version of them may have: the store gets deletions of the keys just before and after it, which are no keys of records.
  */
 import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
-import * as keys from './record-keys.ts'
-import type { QueueId } from './record-keys.ts'
+import * as keys from './records/record-keys.ts'
+import type { QueueId } from './records/record-keys.ts'
 
 /** The parts of a shard that are used. */
 export interface PurgedShard {

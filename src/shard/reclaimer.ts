@@ -4,9 +4,9 @@
  * along at least as many deletions as it stores records, so reclaiming keeps up with any load. A crash forgets the
  * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
-import type { Clock, Timer } from '../clock.ts'
-import type { QueueId } from './record-keys.ts'
-import { updateKey } from './record-keys.ts'
+import type { Clock, Timer } from '../kit/clock.ts'
+import type { QueueId } from './records/record-keys.ts'
+import { updateKey } from './records/record-keys.ts'
 import type { StoreOperation } from '../store/store.ts'
 
 interface DeadRange {

@@ -2,12 +2,12 @@
  * Lists what a shard stores of many queues, page by page, in the order of their ids: bots, settings, ids and counts, dead
  * letters, expiry buckets, replays, and the keys of the private API. Damaged records are logged and left out.
  */
-import { accessKeysMax } from '../limits.ts'
-import type { RecordedCall } from './audit-record.ts'
-import * as keys from './record-keys.ts'
-import type { QueueId } from './record-keys.ts'
-import { isActive } from './replay-record.ts'
-import type { ShardCodec } from './shard-codec.ts'
+import { accessKeysMax } from '../kit/limits.ts'
+import type { RecordedCall } from './records/audit-record.ts'
+import * as keys from './records/record-keys.ts'
+import type { QueueId } from './records/record-keys.ts'
+import { isActive } from './records/replay-record.ts'
+import type { ShardCodec } from './records/shard-codec.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
 import type {
   DeadLetterId,
@@ -17,7 +17,7 @@ import type {
   QueuesPage,
   StoredAccessKey,
   StoredReplay,
-} from './stored.ts'
+} from './records/stored.ts'
 
 export interface ShardListsOptions {
   readonly codec: Pick<

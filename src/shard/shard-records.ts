@@ -1,10 +1,10 @@
 /** Checks records of any kind, for code that reads the files of a shard and not its queues. */
 
-import * as keys from './record-keys.ts'
-import * as record from './record.ts'
+import * as keys from './records/record-keys.ts'
+import * as record from './records/record.ts'
 import type { StoreEntry } from '../store/store.ts'
 import type { RecordCheck } from '../store/store-files.ts'
-import { messageOf } from '../message-of.ts'
+import { messageOf } from '../kit/text/message-of.ts'
 
 interface Kind {
   /** The length of the key. */

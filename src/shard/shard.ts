@@ -6,22 +6,22 @@
  * After a failed write the shard writes nothing until shard-recovery.ts has reopened the database and discarded all
  * state in memory.
  */
-import type { Clock } from '../clock.ts'
-import { PostboteError } from '../errors.ts'
-import { endlessLease, type Lease } from '../lease.ts'
+import type { Clock } from '../kit/clock.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { endlessLease, type Lease } from '../kit/lease.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
-import { IdempotencyKeys } from './idempotency-keys.ts'
-import * as keys from './record-keys.ts'
-import type { QueueId } from './record-keys.ts'
+import { IdempotencyKeys } from './idempotency/idempotency-keys.ts'
+import * as keys from './records/record-keys.ts'
+import type { QueueId } from './records/record-keys.ts'
 import { operationCost } from './operation-cost.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
-import { keptOf, keptStateRecord, type KeptCountsOfShard } from './kept-counts.ts'
+import { keptOf, keptStateRecord, type KeptCountsOfShard } from './recovery/kept-counts.ts'
 import { deleteCopies, deletionsOf, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
-import { Recounter } from './recount.ts'
-import type { QueueState } from './record.ts'
-import { ShardCodec } from './shard-codec.ts'
+import { Recounter } from './recovery/recount.ts'
+import type { QueueState } from './records/record.ts'
+import { ShardCodec } from './records/shard-codec.ts'
 import { ShardLists } from './shard-lists.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
 import type { Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store/store.ts'
@@ -36,8 +36,8 @@ import type {
   StoredQueue,
   IdRange,
   UpdatesRead,
-} from './stored.ts'
-import { countedPerReadMax } from '../limits.ts'
+} from './records/stored.ts'
+import { countedPerReadMax } from '../kit/limits.ts'
 import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */

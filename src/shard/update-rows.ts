@@ -18,9 +18,9 @@
  * All places are offsets in `bytes`. Native code fills the rows (split_pairs.c, check_updates.c) and encodes them
  * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
  */
-import type { PostboteError } from '../errors.ts'
-import { isSampled, traceparentLength } from '../tracing/traceparent.ts'
-import { KeyHashes } from './key-hashes.ts'
+import type { PostboteError } from '../kit/errors.ts'
+import { isSampled, traceparentLength } from '../kit/tracing/traceparent.ts'
+import { KeyHashes } from './idempotency/key-hashes.ts'
 
 export const rowLength = 16
 export const startColumn = 0

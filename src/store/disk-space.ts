@@ -6,10 +6,10 @@
 
 import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock, Timer } from '../clock.ts'
-import { every } from '../clock.ts'
+import type { Clock, Timer } from '../kit/clock.ts'
+import { every } from '../kit/clock.ts'
 import type { StoreSpace } from './store-engine.ts'
-import { mib } from '../limits.ts'
+import { mib } from '../kit/limits.ts'
 
 export interface DiskSpaceOptions {
   readonly directory: string

@@ -1,5 +1,5 @@
-/** The fixed bounds of stores that several files use, each with its reason. src/limits.ts explains [ref] and "Chosen". */
-import { kib } from '../limits.ts'
+/** The fixed bounds of stores that several files use, each with its reason. src/kit/limits.ts explains [ref] and "Chosen". */
+import { kib } from '../kit/limits.ts'
 
 /**
  * One visit to the thread pool reads at most this many bytes ahead: turning them into buffers blocks the event loop for

@@ -2,10 +2,10 @@
  * The port to what stores shards. Each implementation of `Store` has one in its folder, and `engineOf` in engine-of.ts
  * chooses the one in use. What differs between stores is asked here, and nowhere which store it is.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../kit/clock.ts'
 import type { Store } from './store.ts'
 import type { StoreFiles, VerifyThread } from './store-files.ts'
-import type { Log } from '../surroundings.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 export interface StoreEngine {
   /**

@@ -5,7 +5,7 @@
  * The store does not know what its records mean: a `RecordCheck` tells it which of them are sound.
  */
 import type { FileHandle } from 'node:fs/promises'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../kit/clock.ts'
 import type { FileDamage } from './shard-damaged.ts'
 import type { Store, StoreEntry } from './store.ts'
 

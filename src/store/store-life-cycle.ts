@@ -10,7 +10,7 @@
  */
 
 import assert from 'node:assert'
-import { PostboteError } from '../errors.ts'
+import { PostboteError } from '../kit/errors.ts'
 import { changesOf } from '../kit/changes-of.ts'
 
 type State = 'closed' | 'opening' | 'open' | 'closing'

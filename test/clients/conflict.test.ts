@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unreachable } from '../../src/errors.ts'
+import { unreachable } from '../../src/kit/errors.ts'
 import { type CallLog, type LoggedCall, startCallLog } from '../support/bots/call-log.ts'
 import { terminated, webhookActive } from '../support/bots/conflicts.ts'
 import { type FrameworkBot, startBot } from '../support/bots/framework-bot.ts'

@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import { makeToken } from '../../src/bots/token.ts'
+import { makeToken } from '../../src/api/token.ts'
 import { optionTable } from '../../src/config/config-options.ts'
-import { keepAliveTimeoutMs } from '../../src/cluster/worker/worker-servers.ts'
-import { updateTypes } from '../../src/queue/update-types.ts'
+import { keepAliveTimeoutMs } from '../../src/worker/worker-servers.ts'
+import { updateTypes } from '../../src/kit/update-types.ts'
 import {
   assertRefused,
   exchange,
@@ -193,7 +193,7 @@ async function info(t: TestContext, server: Server): Promise<void> {
 }
 
 /**
- * 80 s are too long for a test. The server is given this bound (test/unit/cluster/worker/worker-servers.test.ts shows that
+ * 80 s are too long for a test. The server is given this bound (test/unit/worker/worker-servers.test.ts shows that
  * it keeps to the bound that it is given). Here an idle connection outlives the 5 s after which node:http would close it.
  */
 async function idleAndQuick(t: TestContext): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { version } from '../../src/app/own-node.ts'
+import { version } from '../../src/worker/own-node.ts'
 import { RawBot } from '../support/bots/raw-bot.ts'
 import { type RawSink, startRawSink } from '../support/webhook/raw-sink.ts'
 import type { Server } from '../support/server/server.ts'

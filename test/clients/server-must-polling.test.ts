@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import { makeToken } from '../../src/bots/token.ts'
+import { makeToken } from '../../src/api/token.ts'
 import {
   assertEnvelope,
   assertRefused,

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { missing } from '../../clients/conformance/conformance-clients.ts'
-import { verifyWebhook, type WebhookHeaders } from '../../src/client/verify-webhook.ts'
+import { verifyWebhook, type WebhookHeaders } from '../../clients/typescript/verify-webhook.ts'
 import { assertVerdicts, signatureCases, signingKey } from '../support/webhook/signature-cases.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 

@@ -7,7 +7,7 @@ import { databaseWorld } from '../support/server/database.ts'
 import { postbote } from '../support/programs/postbote.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
-import { recoveredSuccesses } from '../../src/webhook/recovery-watch.ts'
+import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
 import { until } from '../support/kit/until.ts'
 import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
 

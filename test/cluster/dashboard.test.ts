@@ -109,7 +109,7 @@ test('a session cannot prolong itself, and ends in every worker when it is delet
   }
 })
 
-// How wrong keys are slowed down is a matter of CPU time, which test/unit/http/budget-gate.test.ts proves for all private calls.
+// How wrong keys are slowed down is a matter of CPU time, which test/unit/admission/budgets/budget-gate.test.ts proves for all private calls.
 test('a login with a wrong key or without one begins no session', async () => {
   const server = await shared()
   const url = `${server.privateUrl}/v1/session`

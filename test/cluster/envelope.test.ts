@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { makeToken } from '../../src/bots/token.ts'
+import { makeToken } from '../../src/api/token.ts'
 import {
   assertRefused,
   exchange,

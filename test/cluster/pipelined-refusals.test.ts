@@ -5,8 +5,8 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { pipelinedPerTurnMax } from '../../src/http/limits.ts'
-import { callsWaitingKeyShare, callsWaitingMax } from '../../src/cluster/worker/call-turns.ts'
-import { kib } from '../../src/limits.ts'
+import { callsWaitingKeyShare, callsWaitingMax } from '../../src/admission/budgets/call-turns.ts'
+import { kib } from '../../src/kit/limits.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 
 const shared = sharedServer()

@@ -1,7 +1,11 @@
 /** The client for producers at the real server: every acknowledged update is stored once, whatever process ends. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
+import {
+  PostboteClient,
+  type PushItem,
+  type Retry,
+} from '../../clients/typescript/postbote-client.ts'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
 import { readAll } from '../support/producers/read-all.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { slotOfBot } from '../../src/cluster/shard-map.ts'
+import { slotOfBot } from '../../src/process/shard-map.ts'
 import { editFile, filesWith } from '../support/store/level-shard.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { postbote } from '../support/programs/postbote.ts'

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { makeToken } from '../../src/bots/token.ts'
+import { makeToken } from '../../src/api/token.ts'
 import {
   heldBodiesShareBytesMax,
   heldBodiesSharedAddressBytesMax,
-} from '../../src/app/body-budgets.ts'
+} from '../../src/admission/budgets/body-budgets.ts'
 import { unwantedPiecesMax } from '../../src/http/body.ts'
 import { botOf, freshBotOf } from '../support/server/bot-of.ts'
 import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'

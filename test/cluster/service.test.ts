@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { lockDirectory } from '../../src/cluster/primary/directory-lock.ts'
+import { lockDirectory } from '../../src/process/primary/directory-lock.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 

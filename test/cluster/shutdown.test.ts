@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import { signalEchoMs } from '../../src/cluster/primary/primary.ts'
+import { signalEchoMs } from '../../src/process/primary/primary.ts'
 import { BotClient } from '../support/bots/bot-client.ts'
 import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { send, type Server, startServer } from '../support/server/server.ts'

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
-import { runPrimary } from '../../src/cluster/primary/primary.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import { runPrimary } from '../../src/process/primary/primary.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import {
   ask,

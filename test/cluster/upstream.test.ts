@@ -3,10 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, type ClientRequest, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import {
-  upstreamCallsPerBotMax,
-  upstreamConnectionsMax,
-} from '../../src/upstream/upstream-proxy.ts'
+import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/bot-api/upstream-proxy.ts'
 import type { UpstreamAnswer } from '../support/network/fake-upstream.ts'
 import type { RegisteredBot } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'

@@ -8,7 +8,7 @@ import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { freePort } from '../support/kit/port.ts'
-import { recoveredSuccesses } from '../../src/webhook/recovery-watch.ts'
+import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
 import { until } from '../support/kit/until.ts'
 
 async function hookedBot(server: Server, url: string): Promise<number> {

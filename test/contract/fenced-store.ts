@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { updateKey } from '../../src/shard/record-keys.ts'
+import { updateKey } from '../../src/shard/records/record-keys.ts'
 import { NotOwnerError } from '../../src/store/not-owner-error.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import type { Fate } from '../support/store/fenced-memory-store.ts'

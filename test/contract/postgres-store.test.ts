@@ -1,8 +1,8 @@
 /** The contract of stores, with PostgreSQL. */
 import { test } from 'node:test'
-import { PgReaders } from '../../src/store/postgres/pg-readers.ts'
-import { PgStore } from '../../src/store/postgres/pg-store.ts'
-import { parsePgUrl } from '../../src/store/postgres/pg-url.ts'
+import { PgReaders } from '../../src/nodes/postgres/pg-readers.ts'
+import { PgStore } from '../../src/nodes/postgres/pg-store.ts'
+import { parsePgUrl } from '../../src/api/pg-url.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
 import { initialize } from '../support/server/postgres-shards.ts'
 import { storeContract, type StoreHarness } from './store.ts'

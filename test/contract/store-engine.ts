@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import type { OpenedStore, StoreEngine } from '../../src/store/store-engine.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
-import { parsePgUrl } from '../../src/store/postgres/pg-url.ts'
+import { PgConnection } from '../../src/nodes/postgres/pg-connection.ts'
+import { parsePgUrl } from '../../src/api/pg-url.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
 
 const connectionFile = fileURLToPath(
-  new URL('../../src/store/postgres/pg-connection.js', import.meta.url),
+  new URL('../../src/nodes/postgres/pg-connection.js', import.meta.url),
 )
-const urlFile = fileURLToPath(new URL('../../src/store/postgres/pg-url.js', import.meta.url))
+const urlFile = fileURLToPath(new URL('../../src/api/pg-url.js', import.meta.url))
 
 test('of two primaries the one that was promoted later is used, also by a process that has seen neither', {
   skip: postgresObstacle() ?? false,

@@ -11,9 +11,9 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
-import { describeDamage } from '../../src/shard/describe-damage.ts'
-import { updateIdEnd } from '../../src/shard/record-keys.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import { describeDamage } from '../../src/features/repair/describe-damage.ts'
+import { updateIdEnd } from '../../src/shard/records/record-keys.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import {
@@ -21,10 +21,10 @@ import {
   type RepairOptions,
   type Repaired,
   repairShard,
-} from '../../src/shard/repair-shard.ts'
+} from '../../src/features/repair/repair-shard.ts'
 import { Shard } from '../../src/shard/shard.ts'
 import type { StoreOperation } from '../../src/store/store.ts'
-import type { StoredQueue } from '../../src/shard/stored.ts'
+import type { StoredQueue } from '../../src/shard/records/stored.ts'
 import {
   botOperations,
   editFile,

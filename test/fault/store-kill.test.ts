@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import { checkLogs } from '../../src/store/level/log-check.ts'
 

@@ -1,6 +1,6 @@
 /** Odd calls of the private listener: its routes with any ids, queries and bodies, with the key or without it. */
 import fc from 'fast-check'
-import { apiOperations } from '../../src/operations/api-operations.ts'
+import { apiOperations } from '../../src/modules/api-operations.ts'
 import { bytesOf, coding, framing } from './encodings.ts'
 import { headers } from './headers.ts'
 import { junkJson, junkText, query } from './junk.ts'

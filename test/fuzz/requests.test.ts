@@ -14,7 +14,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { budgetWaitersPerDebtorMax } from '../../src/http/budget-gate.ts'
+import { budgetWaitersPerDebtorMax } from '../../src/admission/budgets/budget-gate.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { startBehindTls } from '../support/network/tls-front.ts'

@@ -7,7 +7,7 @@
  *     await world.end()               // asserts nothing: see `totals`
  */
 import assert from 'node:assert/strict'
-import { rendezvousRank } from '../../src/cluster/membership/rendezvous.ts'
+import { rendezvousRank } from '../../src/nodes/membership/rendezvous.ts'
 import { TestCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, signalAll, type TestDatabase } from '../support/server/database.ts'
 import { postbote } from '../support/programs/postbote.ts'

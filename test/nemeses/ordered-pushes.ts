@@ -9,7 +9,7 @@
  *
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
  */
-import { ownerWaitMsMax } from '../../src/private-api/limits.ts'
+import { ownerWaitMsMax } from '../../src/kit/private-api-limits.ts'
 import { wait } from '../support/server/database.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
 import {

@@ -1,5 +1,5 @@
 /**
- * Tries the pace of an endpoint (src/webhook/endpoint-pace.ts) on simulated time: keys that fail among good ones, endpoints
+ * Tries the pace of an endpoint (src/delivery/pace/endpoint-pace.ts) on simulated time: keys that fail among good ones, endpoints
  * that are overloaded, and the end of an outage. Each seed draws the numbers of connections, the times of responses and
  * reads, and what came before. `SEEDS=10000 node dist/test/sim/overload.test.js` tries more of them than each run of the
  * tests, and `FIRST=123 SEEDS=1` only one.

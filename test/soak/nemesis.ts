@@ -3,7 +3,7 @@
  * kills and power losses do not wait until the server has recovered from the previous fault: they hit a start, a reload
  * or a repair.
  */
-import { unreachable } from '../../src/errors.ts'
+import { unreachable } from '../../src/kit/errors.ts'
 import type { DiskKind } from '../fault/power/disk-journal.ts'
 import type { SimulatedDisk } from '../fault/power/simulated-disk.ts'
 import { isRunning } from '../support/kit/is-running.ts'

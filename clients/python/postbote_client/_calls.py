@@ -10,7 +10,7 @@ from ._http import Server
 from ._pushes import Call
 from ._settings import Retry, Settings
 
-# As many as a stream has pairs by default; a stream takes more at less cost (src/client/repeated-calls.ts).
+# As many as a stream has pairs by default; a stream takes more at less cost (clients/typescript/repeated-calls.ts).
 _CALLS_MAX = 16_384
 
 

@@ -18,7 +18,7 @@ from ._errors import PostboteClientError, copy_of
 from ._pushes import Call, parsed_or_none, response_error
 from ._tables import FIRST_CONNECT_S, FIRST_CONTACT_S, FIRST_REPORT_S
 
-# The response to a single call is far smaller (src/client/limits.ts).
+# The response to a single call is far smaller (clients/typescript/limits.ts).
 RESPONSE_BYTES_MAX = 2**20
 # A stream asks each of its nodes before it opens. Chosen: a cluster has a few.
 NODES_MAX = 64

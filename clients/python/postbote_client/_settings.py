@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple, Optional
 from . import _tables
 from ._errors import PostboteClientError
 
-# A longer Retry-After is reported to the caller instead of waited for (src/client/retry-delay.ts).
+# A longer Retry-After is reported to the caller instead of waited for (clients/typescript/retry-delay.ts).
 RETRY_AFTER_S_MAX = 60
 
 

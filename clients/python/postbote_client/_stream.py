@@ -6,7 +6,7 @@
               |  `--pairs of a queue that has held pairs
               `--all that are not sent, when the groups have changed and all that are sent have their results
 
-It works as src/client/push-stream.ts does, which explains the rules of order and repetition. `StreamCore` runs in the
+It works as clients/typescript/push-stream.ts does, which explains the rules of order and repetition. `StreamCore` runs in the
 event loop and takes both kinds of futures. Callers see it as `AsyncPushStream`, or as `PushStream` of `_sync`.
 """
 

@@ -5,7 +5,7 @@
 import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { anyText } from '../../config/config-values.ts'
-import { waitingClock } from '../../clock.ts'
+import { waitingClock } from '../../kit/clock.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printJsonLine } from '../output/print-result.ts'
@@ -41,7 +41,7 @@ async function doctor(call: CommandCall): Promise<void> {
           webhookUrl: call.get(webhookUrlOption),
         })
       : // A machine without a database does not load its client.
-        await (await import('./examine-databases.ts')).examineDatabases(config)
+        await (await import('../../nodes/commands/examine-databases.ts')).examineDatabases(config)
   const findings = examined.flatMap((each) => each.findings)
   if (call.has(jsonOption)) {
     printJsonLine(JSON.stringify({ findings }))

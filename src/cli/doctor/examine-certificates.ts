@@ -11,15 +11,15 @@ import {
   certificateFiles,
   certificateProblem,
   readCertificate,
-} from '../../app/read-certificates.ts'
-import { endingSoonMs } from '../../limits.ts'
-import { type Clock, utcText } from '../../clock.ts'
+} from '../../worker/read-certificates.ts'
+import { endingSoonMs } from '../../kit/limits.ts'
+import { type Clock, utcText } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
-import { messageOf } from '../../message-of.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
 import { isOpenToAll } from '../../store/is-open-to-all.ts'
 import { answerMsMax } from '../limits.ts'
 import { statusOf } from '../serve/command-socket.ts'
-import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
+import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 
 export async function examineCertificates(
   config: Config,

@@ -1,15 +1,15 @@
 /** Who may use the data directory and the admin key. */
 import { access, constants, stat } from 'node:fs/promises'
-import { type AddedType, AddedTypesError, numberedTypes } from '../../added-type.ts'
-import { messageOf } from '../../message-of.ts'
+import { type AddedType, AddedTypesError, numberedTypes } from '../../kit/added-type.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
 import { damagedFiles } from '../../shard/damaged-files.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
-import { readDirectoryRecord } from '../../shard/directory-record.ts'
-import { shardTroubles } from '../../shard/shard-marks.ts'
+import { readDirectoryRecord } from '../../shard/records/directory-record.ts'
+import { shardTroubles } from '../../shard/recovery/shard-marks.ts'
 import { isMissing } from '../../store/is-missing.ts'
 import { isOpenToAll } from '../../store/is-open-to-all.ts'
 import { levelEngine } from '../../store/level/level-engine.ts'
-import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
+import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import { damageText } from '../../store/shard-damaged.ts'
 
 export interface DirectoryFacts {

@@ -10,8 +10,8 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream } from 'pino'
 import { ConfigError } from '../../config/config.ts'
-import { messageOf } from '../../message-of.ts'
-import { visibleJson } from '../../text/visible.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
+import { visibleJson } from '../../kit/text/visible.ts'
 import { readableLine } from './readable-line.ts'
 
 /** Only the owner reads the file: a line names bots and addresses of clients. */

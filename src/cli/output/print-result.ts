@@ -1,7 +1,7 @@
 /** How commands print results: for people on lines and in tables, for programs as JSON. */
 import type { CommandCall } from '../commands/command-call.ts'
 import { onOff } from '../../config/config-values.ts'
-import { visibleJson } from '../../text/visible.ts'
+import { visibleJson } from '../../kit/text/visible.ts'
 import { harmless, type TableRows, textTable } from './text-table.ts'
 
 export const jsonOption = {

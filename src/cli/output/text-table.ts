@@ -5,7 +5,7 @@
  * Some cells come from outside, such as the error of a webhook, so control characters are replaced: they could move the
  * cursor of the terminal, or do worse.
  */
-import { visible } from '../../text/visible.ts'
+import { visible } from '../../kit/text/visible.ts'
 
 /** A column is cut to this many characters at least. */
 const cutWidthMin = 6

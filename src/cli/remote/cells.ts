@@ -1,5 +1,5 @@
 /** How values of the private API are shown in tables, by the names of their fields. */
-import { utcText } from '../../clock.ts'
+import { utcText } from '../../kit/clock.ts'
 import type { TableRows } from '../output/text-table.ts'
 
 /** Returns a value as a cell: `-` for none, and yes or no. */

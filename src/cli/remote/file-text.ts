@@ -1,7 +1,7 @@
 /** Reads a secret that a command gets from a file, because other users of the machine can see its arguments. */
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../config/config.ts'
-import { messageOf } from '../../message-of.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
 
 /**
  * Returns the text of a file without white space at its ends.

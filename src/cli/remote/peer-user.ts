@@ -8,7 +8,7 @@
  */
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { ipAddressBytes, unmappedBytes } from '../../net/ip-address.ts'
+import { ipAddressBytes, unmappedBytes } from '../../http/ip-address.ts'
 
 type Ends = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>
 

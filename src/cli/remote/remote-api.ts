@@ -4,16 +4,16 @@
  */
 import type { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
-import type { ServerConnection } from '../../client/server-connection.ts'
-import { systemClock } from '../../clock.ts'
+import type { ServerConnection } from '../../../clients/typescript/server-connection.ts'
+import { systemClock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
-import { type CallResult, type InputOf, targetOf } from '../../operations/target-of.ts'
-import type { Operation, ResultOf } from '../../operations/operation.ts'
+import { type CallResult, type InputOf, targetOf } from '../../api/target-of.ts'
+import type { Operation, ResultOf } from '../../api/operation.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
-import type { UpstreamUrl } from '../../upstream/upstream-url.ts'
+import type { UpstreamUrl } from '../../api/upstream-url.ts'
 import { privateApiResponseBytesMax } from '../limits.ts'
 import { harmless } from '../output/text-table.ts'
-import { fitsSchema } from './fits-schema.ts'
+import { fitsSchema } from '../../api/fits-schema.ts'
 import { placeOf, type ServerPlace, StrangerError } from './server-place.ts'
 
 /**
@@ -102,7 +102,9 @@ export class RemoteApi {
 
   /** The client of HTTP is loaded only when it is needed: `serve` starts without it. */
   static async #at({ shown, ...place }: ServerPlace, key: string): Promise<RemoteApi> {
-    const { ServerConnection: Connection } = await import('../../client/server-connection.ts')
+    const { ServerConnection: Connection } = await import(
+      '../../../clients/typescript/server-connection.ts'
+    )
     const options = { key, clock: systemClock, connections: 1, timeoutMs: privateApiIdleMsMax }
     const limits = { isPatient: true, responseBytesMax: Number.MAX_SAFE_INTEGER }
     return new RemoteApi(new Connection({ ...place, ...options, ...limits }), shown)

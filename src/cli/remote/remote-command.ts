@@ -7,7 +7,7 @@
  *     query, body             an option for each field that `fields` names: its name, values, default and text
  *     it is about a queue     --test
  */
-import { parseAddedType } from '../../added-type.ts'
+import { parseAddedType } from '../../kit/added-type.ts'
 import { type TProperties, type TSchema, Type } from 'typebox'
 import {
   anyText,
@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from '../../config/config-values.ts'
 import type { OptionRow } from '../../config/config-options.ts'
-import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../limits.ts'
+import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../kit/limits.ts'
 import {
   type BodyOf,
   type Operation,
@@ -28,8 +28,8 @@ import {
   type QueryOf,
   querySchema,
   type ResultOf,
-} from '../../operations/operation.ts'
-import type { InputOf } from '../../operations/target-of.ts'
+} from '../../api/operation.ts'
+import type { InputOf } from '../../api/target-of.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
 import { printResult } from '../output/print-result.ts'

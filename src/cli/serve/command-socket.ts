@@ -18,8 +18,8 @@ import {
 } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
-import type { Clock } from '../../clock.ts'
-import { messageOf } from '../../message-of.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
 
 export type Command = 'status' | 'reload'
 

@@ -1,9 +1,5 @@
 import { resolve } from 'node:path'
-import {
-  describeAddress,
-  type ListenAddress,
-  type ListenerOptions,
-} from '../../cluster/listener.ts'
+import { describeAddress, type ListenAddress, type ListenerOptions } from '../../http/listener.ts'
 import type { Config } from '../../config/config.ts'
 import { isSocketPath } from '../../config/config-values.ts'
 

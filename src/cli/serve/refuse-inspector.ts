@@ -4,7 +4,7 @@
  * faster has opened it, or makes the event loop open it in its first turn: it is closed again.
  */
 import { close, url } from 'node:inspector'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../kit/clock.ts'
 
 /** Whether somebody wants to inspect this process, as the bench does. */
 const isWanted = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].some((flags) =>

@@ -6,14 +6,14 @@
  *   starting -> ready -> reloading -> ready -> ... -> ending
  *
  * From `ready` on it also sends a sign of life every half of WATCHDOG_USEC: if the event loop of the primary stands still,
- * the service manager kills the server. The primary watches the workers (cluster/primary/watchdog.ts).
+ * the service manager kills the server. The primary watches the workers (process/primary/watchdog.ts).
  *
  * A server without a service manager, and one whose service manager does not listen any more, runs as usual.
  */
-import { type Clock, every } from '../../clock.ts'
-import type { Log } from '../../surroundings.ts'
-import type { PrimaryPhase } from '../../cluster/primary/primary.ts'
-import { messageOf } from '../../message-of.ts'
+import { type Clock, every } from '../../kit/clock.ts'
+import type { Log } from '../../kit/surroundings.ts'
+import type { PrimaryPhase } from '../../process/primary/primary.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
 
 /** This many notices wait for the service manager. Past that the oldest is dropped, because newer ones replace it. */
 export const noticesWaitingMax = 16

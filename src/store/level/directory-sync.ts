@@ -12,7 +12,7 @@
  */
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../kit/clock.ts'
 import { syncDirectory } from '../write-file.ts'
 
 /** Twice the longest tick of a kernel, which is 10 ms (CONFIG_HZ=100). */

@@ -5,7 +5,7 @@
  *     put     1 | key | value           del   0 | key          a text is its length (varint) and its bytes
  */
 
-import { LevelCursor } from './files/level-cursor.ts'
+import { LevelCursor } from '../leveldb-files/level-cursor.ts'
 import type { StoreOperation } from '../store.ts'
 
 /** Header size and tags: kHeader in LevelDB's db/write_batch.cc, ValueType in its db/dbformat.h. */

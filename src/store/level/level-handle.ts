@@ -15,7 +15,7 @@
 import leveldown from 'leveldown'
 import levelup from 'levelup'
 import type { StoreOperation } from '../store.ts'
-import { mib } from '../../limits.ts'
+import { mib } from '../../kit/limits.ts'
 
 type Done = (error?: Error | null) => void
 

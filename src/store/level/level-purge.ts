@@ -12,8 +12,8 @@
  * A table that LevelDB itself moves to another level at the same moment keeps its number, or is then on another level than
  * those beside it: it is marked again.
  */
-import { listLevelFiles, readLevelManifest } from './files/level-manifest.ts'
-import { userKeyOf } from './files/table-block.ts'
+import { listLevelFiles, readLevelManifest } from '../leveldb-files/level-manifest.ts'
+import { userKeyOf } from '../leveldb-files/table-block.ts'
 import type { KeyRange, PurgeOptions } from '../store.ts'
 
 export interface LevelPurgeOptions extends PurgeOptions {

@@ -3,7 +3,7 @@
  * enters the life of its store for each read only, so that a store can be closed between two reads. The store then ends
  * the snapshot.
  */
-import { PostboteError } from '../../errors.ts'
+import { PostboteError } from '../../kit/errors.ts'
 import { rangeReadBytesMax, snapshotStepBytes, snapshotStepEntries } from '../limits.ts'
 import type { StoreEntry, StoreSnapshot } from '../store.ts'
 import type { StoreLifeCycle } from '../store-life-cycle.ts'

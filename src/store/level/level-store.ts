@@ -11,8 +11,8 @@
  * continue through this handle.
  */
 
-import type { Clock } from '../../clock.ts'
-import { sleep } from '../../clock.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { sleep } from '../../kit/clock.ts'
 import { rangeReadBytesMax } from '../limits.ts'
 import { recordClose } from './close-record.ts'
 import { DirectorySync } from './directory-sync.ts'
@@ -34,7 +34,7 @@ import { LevelSnapshot } from './level-snapshot.ts'
 import { readRange } from './read-range.ts'
 import { StoreLifeCycle } from '../store-life-cycle.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { messageOf } from '../../message-of.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
 
 export interface LevelStoreOptions {
   readonly directory: string

@@ -35,8 +35,8 @@ import {
   manifestNameIn,
   missingLogs,
   newerThan,
-} from './files/level-manifest.ts'
-import { userKeyOf } from './files/table-block.ts'
+} from '../leveldb-files/level-manifest.ts'
+import { userKeyOf } from '../leveldb-files/table-block.ts'
 import { makeIncident, pendingIncidents, settleIncident, tornEnd } from './incidents.ts'
 import { type ClosedLengths, closeRecordName, readCloseRecord } from './close-record.ts'
 import { decodeLevelBatch, type LevelBatch } from './level-batch.ts'

@@ -8,7 +8,7 @@
  */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { kib } from '../../limits.ts'
+import { kib } from '../../kit/limits.ts'
 
 /**
  * Call this before the database is opened, because opening begins a new `LOG`.

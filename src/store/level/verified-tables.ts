@@ -12,8 +12,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { Clock } from '../../clock.ts'
-import { mib } from '../../limits.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { mib } from '../../kit/limits.ts'
 import { isMissing } from '../is-missing.ts'
 import { writeFileAtomically } from '../write-file.ts'
 

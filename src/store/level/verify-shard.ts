@@ -8,13 +8,13 @@
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sleep } from '../../clock.ts'
+import { sleep } from '../../kit/clock.ts'
 import { isMissing } from '../is-missing.ts'
-import { damagesNamedMax, kib, mib } from '../../limits.ts'
+import { damagesNamedMax, kib, mib } from '../../kit/limits.ts'
 import { type FileDamage, ShardDamaged } from '../shard-damaged.ts'
 import type { FileFault, VerifiedFiles, VerifyOptions, VerifyTask } from '../store-files.ts'
-import { isStillListed, lastWrittenLogs, settledList } from './files/shard-file-list.ts'
-import { tableEndBytes, verifyFile } from './files/verify-file.ts'
+import { isStillListed, lastWrittenLogs, settledList } from '../leveldb-files/shard-file-list.ts'
+import { tableEndBytes, verifyFile } from '../leveldb-files/verify-file.ts'
 import { VerifiedTables } from './verified-tables.ts'
 
 /**

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import type { Counters } from '../../../src/counters.ts'
+import type { Counters } from '../../../src/kit/counters.ts'
 import {
   UpstreamReplies,
   webhookRepliesBytesMax,
@@ -14,8 +14,8 @@ import {
   webhookReplyConnectionsMax,
   webhookReplyConnectionsPerBotMax,
   webhookReplyTimeoutMs,
-} from '../../../src/upstream/upstream-replies.ts'
-import type { ReplyIntake } from '../../../src/webhook/reply-reader.ts'
+} from '../../../src/bot-api/upstream-replies.ts'
+import type { ReplyIntake } from '../../../src/delivery/attempts/reply-reader.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import {
   type FakeUpstream,

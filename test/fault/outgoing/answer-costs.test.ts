@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../../src/clock.ts'
-import { kib } from '../../../src/limits.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { kib } from '../../../src/kit/limits.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { heldMemory } from '../../support/kit/held-memory.ts'
 import {

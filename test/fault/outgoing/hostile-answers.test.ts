@@ -1,7 +1,7 @@
 /** Everything that the server asks of others, with every hostile answer: it ends, takes little, and is told in words. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { mib } from '../../../src/limits.ts'
+import { mib } from '../../../src/kit/limits.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { until } from '../../support/kit/until.ts'
 import {

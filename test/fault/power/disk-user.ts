@@ -16,7 +16,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 
 const [, , root = '', task] = process.argv

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { Luck } from '../../support/simulation/luck.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'

@@ -20,7 +20,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { unreachable } from '../../../src/errors.ts'
+import { unreachable } from '../../../src/kit/errors.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
 import { type DiskKind, DiskJournal, type JournalFile, type NameChange } from './disk-journal.ts'
 

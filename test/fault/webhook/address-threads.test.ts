@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { test, type TestContext } from 'node:test'
 import { Piscina } from 'piscina'
-import { compileBlocklist } from '../../../src/net/blocklist.ts'
+import { compileBlocklist } from '../../../src/http/blocklist.ts'
 import type { AddressesToCheck } from '../../../workers/check-address.ts'
 import { longBlocklist } from '../../support/webhook/long-blocklist.ts'
 

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
-import type { Outcome } from '../../../src/webhook/attempt-log.ts'
-import type { ResponseTextOptions } from '../../../src/webhook/response-text.ts'
+import type { Outcome } from '../../../src/delivery/attempts/attempt-log.ts'
+import type { ResponseTextOptions } from '../../../src/delivery/attempts/response-text.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import {
   endpoint,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import type { DispatcherOptions } from '../../../src/webhook/dispatcher.ts'
+import type { DispatcherOptions } from '../../../src/delivery/dispatcher.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import {
   endpoint,

@@ -1,10 +1,10 @@
 /** Tests verification and deliveries through a real proxy. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { systemClock } from '../../../src/clock.ts'
-import { type Connector, createConnector } from '../../../src/webhook/connector.ts'
-import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
-import { verifyEndpoint } from '../../../src/webhook/verify.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { type Connector, createConnector } from '../../../src/delivery/endpoint/connector.ts'
+import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
+import { verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'
 import {
   proxyObstacle,

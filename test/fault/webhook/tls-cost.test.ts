@@ -7,15 +7,15 @@ import { once } from 'node:events'
 import type { Server, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createServer, type TLSSocket } from 'node:tls'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import {
   connectTarget,
   createConnector,
   webhookTlsSessionBytesMax,
   webhookTlsSessionsMax,
-} from '../../../src/webhook/connector.ts'
-import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
-import { verifyEndpoint } from '../../../src/webhook/verify.ts'
+} from '../../../src/delivery/endpoint/connector.ts'
+import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
+import { verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'
 import { startHostileTls } from '../../support/network/hostile-tls.ts'
 import { portOf } from '../../support/kit/port.ts'

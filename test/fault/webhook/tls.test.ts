@@ -6,12 +6,12 @@ import { createServer as createHttpsServer } from 'node:https'
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { before, test, type TestContext } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls'
-import { systemClock } from '../../../src/clock.ts'
-import { readCertificates } from '../../../src/webhook/certificate.ts'
-import { createConnector } from '../../../src/webhook/connector.ts'
-import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
-import type { WebhookFailure } from '../../../src/webhook/failure.ts'
-import { type Verification, verifyEndpoint } from '../../../src/webhook/verify.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { readCertificates } from '../../../src/delivery/endpoint/certificate.ts'
+import { createConnector } from '../../../src/delivery/endpoint/connector.ts'
+import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
+import type { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
+import { type Verification, verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
 import {
   type CertificateWishes,
   dateIn,

@@ -5,28 +5,28 @@
  * Each update is also checked cut to a part of it. The rest follows in memory, so that a read beyond the range changes what
  * is decided.
  */
-import { PostboteError } from '../../../src/errors.ts'
-import { readHeaders } from '../../../src/private-api/ingest/pair-header.ts'
-import { PairSplitter } from '../../../src/private-api/ingest/pair-splitter.ts'
-import { checkRows, loadNativeCheck } from '../../../src/queue/check-batch.ts'
-import { checkUpdate } from '../../../src/queue/check-update.ts'
-import { deriveOrderingKey } from '../../../src/queue/ordering-key.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
+import { readHeaders } from '../../../src/features/ingest/pair-header.ts'
+import { PairSplitter } from '../../../src/features/ingest/pair-splitter.ts'
+import { checkRows, loadNativeCheck } from '../../../src/queue/check/check-batch.ts'
+import { checkUpdate } from '../../../src/queue/check/check-update.ts'
+import { deriveOrderingKey } from '../../../src/queue/check/ordering-key.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { RowPush } from '../../../src/shard/operations.ts'
-import { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import { KeyHashes } from '../../../src/shard/idempotency/key-hashes.ts'
 import {
   encodeKey,
   encodeQueueState,
   encodeUpdate,
   type QueueState,
-} from '../../../src/shard/record.ts'
+} from '../../../src/shard/records/record.ts'
 import {
   halfDayOf,
   idempotencyKey,
   queueIdOf,
   queueKey,
   updateKey,
-} from '../../../src/shard/record-keys.ts'
+} from '../../../src/shard/records/record-keys.ts'
 import {
   endColumn,
   rowLength,

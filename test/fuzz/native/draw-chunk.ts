@@ -3,10 +3,10 @@
  * get wrong, and then damaged in up to three places. Written as text by hand, because arbitraries of fast-check would take
  * ten times as long, and a run draws a hundred thousand chunks.
  */
-import { pairHeaderBytesMax } from '../../../src/private-api/limits.ts'
-import { idLengthMax, idPaths } from '../../../src/queue/ordering-key.ts'
-import { updateNestingMax } from '../../../src/queue/check-update.ts'
-import { updateTypes } from '../../../src/queue/update-types.ts'
+import { pairHeaderBytesMax } from '../../../src/kit/private-api-limits.ts'
+import { idLengthMax, idPaths } from '../../../src/queue/check/ordering-key.ts'
+import { updateNestingMax } from '../../../src/queue/check/check-update.ts'
+import { updateTypes } from '../../../src/kit/update-types.ts'
 import { setSixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
 

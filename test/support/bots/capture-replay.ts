@@ -6,7 +6,7 @@
  *     all at once         all requests in one write on one connection, the responses in order; a request that waited for
  *                         an update finds one
  */
-import { version } from '../../../src/app/own-node.ts'
+import { version } from '../../../src/worker/own-node.ts'
 import assert from 'node:assert/strict'
 import type { CapturedEndpoint } from './captured-endpoint.ts'
 import {

@@ -1,6 +1,6 @@
 import { type ClientPresence, type PollReply, Poller } from '../../../src/bots/poller.ts'
-import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
-import { PostboteError } from '../../../src/errors.ts'
+import { RefusalPacer } from '../../../src/admission/refusal-pacer.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import { QueueLife, type QueueLifeOptions } from '../queue/queue-life.ts'
 import type { AllowedTypes } from '../../../src/queue/filter.ts'
 import type { PollConflict } from '../../../src/queue/poll.ts'

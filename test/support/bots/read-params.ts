@@ -1,8 +1,8 @@
 /** Reads requests that were never sent over a network, and makes multipart bodies with the boundary B. */
 import { Readable } from 'node:stream'
-import { PostboteError } from '../../../src/errors.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import { type Params, readParams } from '../../../src/bot-api/params.ts'
-import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/limits.ts'
+import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/kit/limits.ts'
 
 export interface Request {
   readonly query?: string

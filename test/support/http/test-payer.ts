@@ -1,5 +1,5 @@
 /** A payer whose turns the test gives, and which notes what is charged. */
-import { PostboteError } from '../../../src/errors.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import type { LoopPayer } from '../../../src/http/loop-payer.ts'
 
 export class TestPayer implements LoopPayer {

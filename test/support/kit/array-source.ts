@@ -4,7 +4,7 @@ import type {
   LostUpdate,
   PendingUpdate,
   UpdateHolder,
-} from '../../../src/webhook/delivery-source.ts'
+} from '../../../src/delivery/delivery-source.ts'
 
 export interface UpdateToPush {
   readonly updateId: number

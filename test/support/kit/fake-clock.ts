@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../src/clock.ts'
+import type { Clock, Timer } from '../../../src/kit/clock.ts'
 
 interface Entry {
   readonly dueMs: number

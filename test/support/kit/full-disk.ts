@@ -4,7 +4,7 @@
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { DiskSpace, probeDisk } from '../../../src/store/disk-space.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { checkLogs } from '../../../src/store/level/log-check.ts'

@@ -1,4 +1,4 @@
-import { type AllHistograms, forEachHistogram } from '../../../src/histograms.ts'
+import { type AllHistograms, forEachHistogram } from '../../../src/kit/histograms.ts'
 
 /** Histograms without observations. */
 export const noTimes: AllHistograms = forEachHistogram(({ boundsMs }) => ({

@@ -1,4 +1,4 @@
-import type { Log } from '../../../src/surroundings.ts'
+import type { Log } from '../../../src/kit/surroundings.ts'
 
 const ignore = (): void => undefined
 

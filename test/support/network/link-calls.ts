@@ -1,7 +1,7 @@
 /** Calls over links, and a clock for them. */
-import { systemClock } from '../../../src/clock.ts'
-import type { LinkCall } from '../../../src/cluster/link/link-call.ts'
-import type { LinkSet } from '../../../src/cluster/link/link-set.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import type { LinkCall } from '../../../src/links/link/link-call.ts'
+import type { LinkSet } from '../../../src/links/link/link-set.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
 import { ReceivedResponse } from '../producers/received-response.ts'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { portOf } from '../kit/port.ts'
 import { until } from '../kit/until.ts'
-import type { Span } from '../../../src/tracing/tracer.ts'
+import type { Span } from '../../../src/kit/tracing/tracer.ts'
 import type { EndingTest } from '../server/server.ts'
 
 /** A span to send. */

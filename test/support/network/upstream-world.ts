@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { ShardMap } from '../../../src/cluster/shard-map.ts'
+import { ShardMap } from '../../../src/process/shard-map.ts'
 import { type FakeUpstream, startUpstream } from './fake-upstream.ts'
 import { type EndingTest, type RegisteredBot, type Server, startServer } from '../server/server.ts'
 

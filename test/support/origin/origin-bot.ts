@@ -9,8 +9,8 @@
  * As at the reference, the first 409 goes out immediately, and another one within 3 s is delayed by 3 s; a poll with the
  * offset of the one before it waits at least 3 s within 3 s, and gets one update within 0.5 s.
  */
-import type { Clock, Timer } from '../../../src/clock.ts'
-import { defaultTypesMask, typesOf } from '../../../src/queue/update-types.ts'
+import type { Clock, Timer } from '../../../src/kit/clock.ts'
+import { defaultTypesMask, typesOf } from '../../../src/kit/update-types.ts'
 import { OriginQueue, type OriginUpdate } from './origin-queue.ts'
 
 export interface OriginAnswer {

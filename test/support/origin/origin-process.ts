@@ -1,5 +1,5 @@
 /** The process of an Origin: answers its questions, and ends with its parent. */
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import type { OriginControl } from './origin-calls.ts'
 import { OriginServer } from './origin-server.ts'
 

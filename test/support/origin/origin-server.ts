@@ -15,7 +15,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type Clock, sleep } from '../../../src/clock.ts'
+import { type Clock, sleep } from '../../../src/kit/clock.ts'
 import { type Params, readParams } from '../../../src/bot-api/params.ts'
 import { portOf } from '../kit/port.ts'
 import type { KeyPair } from '../network/certificates.ts'

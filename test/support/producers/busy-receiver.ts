@@ -11,7 +11,7 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { PostboteClient } from '../../../src/client/postbote-client.ts'
+import { PostboteClient } from '../../../clients/typescript/postbote-client.ts'
 import type { Framework } from '../../clients/frameworks.ts'
 import { type FrameworkBot, startBot } from '../bots/framework-bot.ts'
 import { wait } from '../server/database.ts'

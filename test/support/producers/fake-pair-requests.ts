@@ -3,8 +3,8 @@
  * and ends each request as a server or a broken connection would.
  */
 import assert from 'node:assert/strict'
-import type { PairRequest, PairRequestEvents } from '../../../src/client/pair-request.ts'
-import type { PostboteClientError } from '../../../src/client/postbote-client-error.ts'
+import type { PairRequest, PairRequestEvents } from '../../../clients/typescript/pair-request.ts'
+import type { PostboteClientError } from '../../../clients/typescript/postbote-client-error.ts'
 import { settle } from '../kit/fake-clock.ts'
 
 export interface SentPair {

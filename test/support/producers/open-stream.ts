@@ -1,9 +1,9 @@
 /** A producer's stream over requests without a network, with its clock. */
-import { clientDefaults, type Retry } from '../../../src/client/client-options.ts'
-import { LaneMap, type LanePlace } from '../../../src/client/lane-map.ts'
-import { PostboteClientError } from '../../../src/client/postbote-client-error.ts'
-import { PushStream, type StreamGroups } from '../../../src/client/push-stream.ts'
-import { ServerConnection } from '../../../src/client/server-connection.ts'
+import { clientDefaults, type Retry } from '../../../clients/typescript/client-options.ts'
+import { LaneMap, type LanePlace } from '../../../clients/typescript/lane-map.ts'
+import { PostboteClientError } from '../../../clients/typescript/postbote-client-error.ts'
+import { PushStream, type StreamGroups } from '../../../clients/typescript/push-stream.ts'
+import { ServerConnection } from '../../../clients/typescript/server-connection.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
 import { FakePairRequest } from './fake-pair-requests.ts'
 

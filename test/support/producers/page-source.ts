@@ -1,4 +1,4 @@
-import type { PageSource } from '../../../src/queue/page.ts'
+import type { PageSource } from '../../../src/queue/window/page.ts'
 
 interface Cutting {
   readonly limit?: number

@@ -1,4 +1,4 @@
-import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
+import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
 
 /** Updates as a dispatcher returns them, of which only the ids matter. */
 export function pendingUpdates(updateIds: readonly number[], textBytes = 12): PendingUpdate[] {

@@ -1,7 +1,7 @@
 /** The response that a call of a link got. */
 import assert from 'node:assert/strict'
-import type { ResponseReceiver } from '../../../src/cluster/link/link-call.ts'
-import type { ResponseHead } from '../../../src/cluster/link/response-head.ts'
+import type { ResponseReceiver } from '../../../src/links/link/link-call.ts'
+import type { ResponseHead } from '../../../src/links/link/response-head.ts'
 import { until } from '../kit/until.ts'
 
 export class ReceivedResponse implements ResponseReceiver {

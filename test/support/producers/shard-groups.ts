@@ -1,5 +1,5 @@
 /** Which worker has which shard, as `GET /v1/shards` tells producers, and to which of its groups a bot belongs. */
-import { slotOfBot } from '../../../src/cluster/shard-map.ts'
+import { slotOfBot } from '../../../src/process/shard-map.ts'
 
 /** What the call returns. */
 export interface ShardGroups {

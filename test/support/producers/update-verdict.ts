@@ -1,8 +1,8 @@
 /** What `checkUpdate` says of a text. */
 import assert from 'node:assert/strict'
-import { PostboteError } from '../../../src/errors.ts'
-import { checkUpdate } from '../../../src/queue/check-update.ts'
-import { updateTypes } from '../../../src/queue/update-types.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
+import { checkUpdate } from '../../../src/queue/check/check-update.ts'
+import { updateTypes } from '../../../src/kit/update-types.ts'
 
 /** Asserts that an update is accepted, and returns what was read of it. */
 export function accept(json: string | Buffer): { type: string | undefined; text: string } {

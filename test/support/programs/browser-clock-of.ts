@@ -1,4 +1,4 @@
-import type { BrowserClock } from '../../../src/dashboard/browser-clock.ts'
+import type { BrowserClock } from '../../../src/page/elements/browser-clock.ts'
 import type { FakeClock } from '../kit/fake-clock.ts'
 
 /** Returns a clock of the dashboard that a test moves. */

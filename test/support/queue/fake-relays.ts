@@ -1,9 +1,14 @@
 /** What relays have in tests: an origin that a test answers for, and refused updates in memory. */
 import assert from 'node:assert/strict'
-import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from '../../../src/relay/origin.ts'
-import { readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
-import type { RefusedUpdates } from '../../../src/relay/refused-updates.ts'
-import type { RefusedUpdate, RelayServices } from '../../../src/relay/relay-services.ts'
+import type {
+  Origin,
+  OriginAnswer,
+  OriginFailure,
+  OriginPoll,
+} from '../../../src/features/relay/origin.ts'
+import { readOriginAnswer } from '../../../src/features/relay/read-origin-answer.ts'
+import type { RefusedUpdates } from '../../../src/features/relay/refused-updates.ts'
+import type { RefusedUpdate, RelayServices } from '../../../src/features/relay/relay-services.ts'
 import { until } from '../kit/until.ts'
 
 /** A poll that waits. */

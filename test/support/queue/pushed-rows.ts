@@ -1,6 +1,6 @@
 /** Rows of updates, as the private API makes them from what it receives. */
-import { checkRows } from '../../../src/queue/check-batch.ts'
-import type { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import { checkRows } from '../../../src/queue/check/check-batch.ts'
+import type { KeyHashes } from '../../../src/shard/idempotency/key-hashes.ts'
 import {
   endColumn,
   rowLength,

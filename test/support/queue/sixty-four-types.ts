@@ -5,8 +5,8 @@
  * The types are those of the process, which a test file shares with others, so a test puts them back.
  */
 import { test } from 'node:test'
-import { addedTypesMax, parseAddedType } from '../../../src/added-type.ts'
-import { addedTypes, setAddedTypes } from '../../../src/queue/update-types.ts'
+import { addedTypesMax, parseAddedType } from '../../../src/kit/added-type.ts'
+import { addedTypes, setAddedTypes } from '../../../src/kit/update-types.ts'
 
 const odd = [
   'massage:chat.id',

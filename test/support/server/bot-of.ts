@@ -1,5 +1,5 @@
 /** Bots by their owning worker, for a server with two workers and the default of eight shards. */
-import { ShardMap } from '../../../src/cluster/shard-map.ts'
+import { ShardMap } from '../../../src/process/shard-map.ts'
 import type { Server } from './server.ts'
 
 export const map = new ShardMap({ shards: 8, workers: 2 })

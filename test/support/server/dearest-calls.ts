@@ -2,7 +2,7 @@
  * The calls of the private API and the methods of the bot API with those arguments that take the most of the event loop, as far as
  * a test can set them up within seconds. One that is added to the server needs a row.
  */
-import type { ApiOperations } from '../../../src/operations/api-operations.ts'
+import type { ApiOperations } from '../../../src/modules/api-operations.ts'
 
 /** The bots and keys of the server that is called. */
 export interface CalledFleet {

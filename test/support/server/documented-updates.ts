@@ -1,6 +1,6 @@
 /** The updates that the documentation, the examples and the sources show: people push them as they are. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { updateTypes } from '../../../src/queue/update-types.ts'
+import { updateTypes } from '../../../src/kit/update-types.ts'
 
 const root = new URL('../../../../', import.meta.url)
 const start = new RegExp(`\\{(?:"update_id":\\d+,)?"(?:${updateTypes.join('|')})":\\{`, 'g')

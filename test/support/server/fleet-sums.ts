@@ -1,5 +1,9 @@
 import type { BotService } from '../../../src/bots/bot-service.ts'
-import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../../src/bots/fleet-counts.ts'
+import {
+  addFleetCounts,
+  type FleetCounts,
+  noFleetCounts,
+} from '../../../src/features/fleet/fleet-counts.ts'
 
 /** The sums over all shards of a worker, and the shards that they cover. */
 export async function fleetSums(

@@ -4,7 +4,7 @@
  * before the others have been there for ten seconds.
  */
 import assert from 'node:assert/strict'
-import { PgNodes } from '../../../src/store/postgres/pg-nodes.ts'
+import { PgNodes } from '../../../src/nodes/postgres/pg-nodes.ts'
 import { type TestDatabase, wait } from './database.ts'
 import { databaseAt } from './postgres-shards.ts'
 

@@ -1,6 +1,6 @@
 /** A log of events without files, for tests of other things. */
-import { systemClock } from '../../../src/clock.ts'
-import { EventLog } from '../../../src/events/event-log.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { EventLog } from '../../../src/process/event-log.ts'
 
 export function memoryEventLog(): EventLog {
   return new EventLog({

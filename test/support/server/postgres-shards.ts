@@ -1,15 +1,15 @@
 /** A PostgreSQL server with the tables of a cluster, and stores of its shards. */
 import assert from 'node:assert/strict'
-import { connectionName } from '../../../src/store/postgres/claim-shard.ts'
+import { connectionName } from '../../../src/nodes/postgres/claim-shard.ts'
 import {
   commitSchema,
   createSchema,
   newCluster,
-} from '../../../src/store/postgres/create-schema.ts'
-import { PgConnection } from '../../../src/store/postgres/pg-connection.ts'
-import { PgReaders } from '../../../src/store/postgres/pg-readers.ts'
-import { PgStore } from '../../../src/store/postgres/pg-store.ts'
-import { parsePgUrl, type PgUrl } from '../../../src/store/postgres/pg-url.ts'
+} from '../../../src/nodes/postgres/create-schema.ts'
+import { PgConnection } from '../../../src/nodes/postgres/pg-connection.ts'
+import { PgReaders } from '../../../src/nodes/postgres/pg-readers.ts'
+import { PgStore } from '../../../src/nodes/postgres/pg-store.ts'
+import { parsePgUrl, type PgUrl } from '../../../src/api/pg-url.ts'
 import { Postgres, type PostgresOptions } from './postgres.ts'
 
 const shardsOfServer = 64

@@ -4,14 +4,17 @@
  * while it could send something.
  */
 
-import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-services.ts'
-import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
-import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
-import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
-import type { Waiting } from '../../../src/webhook/health.ts'
-import { webhookWindowUpdatesMax } from '../../../src/webhook/lane-window.ts'
-import { LoadedBytes } from '../../../src/webhook/loaded-bytes.ts'
-import type { DeliveryState, RetryNow } from '../../../src/webhook/state.ts'
+import type {
+  DispatcherRequest,
+  WebhookDispatcher,
+} from '../../../src/delivery/webhook-services.ts'
+import { DeliveryPace } from '../../../src/delivery/pace/delivery-pace.ts'
+import { Dispatcher, type DispatcherInfo } from '../../../src/delivery/dispatcher.ts'
+import type { ServerGate } from '../../../src/delivery/pace/flood-gate.ts'
+import type { Waiting } from '../../../src/delivery/attempts/health.ts'
+import { webhookWindowUpdatesMax } from '../../../src/delivery/lanes/lane-window.ts'
+import { LoadedBytes } from '../../../src/delivery/lanes/loaded-bytes.ts'
+import type { DeliveryState, RetryNow } from '../../../src/delivery/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
 import { PaceWatch } from './pace-watch.ts'

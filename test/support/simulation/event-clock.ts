@@ -5,7 +5,7 @@
  * process never fire. Monotonic time continues over restarts, because nothing that survives a restart may use it.
  */
 
-import type { Clock, Timer } from '../../../src/clock.ts'
+import type { Clock, Timer } from '../../../src/kit/clock.ts'
 
 interface Event {
   readonly atMs: number

@@ -8,7 +8,7 @@
  * A crash may restore what was removed just before it.
  */
 
-import type { LostUpdate, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
+import type { LostUpdate, PendingUpdate } from '../../../src/delivery/delivery-source.ts'
 import type { EventClock } from './event-clock.ts'
 
 export type Fate = 'pending' | 'delivered' | 'expired' | 'refused' | 'dropped'

@@ -6,8 +6,8 @@
  * pause of heartbeats. Whatever it sends may be late, lost or applied twice. A node may be paused at any moment, even
  * between a look at its clock and what it sends then. An evicted node joins again with a new boot.
  */
-import { nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
-import { Membership } from '../../../src/cluster/membership/membership.ts'
+import { nodeHeartbeatMs } from '../../../src/nodes/membership/limits.ts'
+import { Membership } from '../../../src/nodes/membership/membership.ts'
 import type { NodeRow } from '../../../src/store/node-table.ts'
 import { MemoryNodeTable } from '../server/memory-node-table.ts'
 import { DriftingClock } from './drifting-clock.ts'

@@ -2,11 +2,11 @@
  * Runs the real state, pace and flood gate of a dispatcher against an endpoint on simulated time. It leaves out sockets and
  * everything else that the simulation of whole lives has (simulation.ts), so that hours with 20,000 keys take a second.
  */
-import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
-import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
-import { FloodGate } from '../../../src/webhook/flood-gate.ts'
-import type { Lane } from '../../../src/webhook/lane.ts'
-import { DeliveryState } from '../../../src/webhook/state.ts'
+import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
+import { DeliveryPace } from '../../../src/delivery/pace/delivery-pace.ts'
+import { FloodGate } from '../../../src/delivery/pace/flood-gate.ts'
+import type { Lane } from '../../../src/delivery/lanes/lane.ts'
+import { DeliveryState } from '../../../src/delivery/state.ts'
 import { pendingUpdate } from '../webhook/delivery-state.ts'
 import { Luck } from './luck.ts'
 

@@ -1,7 +1,7 @@
 /** One life of a node in a simulation: what it knows of the other nodes, and which shards it has open. */
-import { nodeEvictedMs } from '../../../src/cluster/membership/limits.ts'
-import { Membership } from '../../../src/cluster/membership/membership.ts'
-import { Placement } from '../../../src/cluster/membership/placement.ts'
+import { nodeEvictedMs } from '../../../src/nodes/membership/limits.ts'
+import { Membership } from '../../../src/nodes/membership/membership.ts'
+import { Placement } from '../../../src/nodes/membership/placement.ts'
 import type { NodeIdentity, NodeRow } from '../../../src/store/node-table.ts'
 import type { DriftingClock } from './drifting-clock.ts'
 

@@ -7,13 +7,13 @@
  * every moment: no two nodes serve a shard, and no node hands over more shards at a time than it may. A node serves a shard
  * while it has it open and its lease stands.
  */
-import { nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
+import { nodeHeartbeatMs } from '../../../src/nodes/membership/limits.ts'
 import {
   type HandOver,
   handOversLeavingMax,
   handOversMax,
-} from '../../../src/cluster/membership/placement.ts'
-import { rendezvousRank } from '../../../src/cluster/membership/rendezvous.ts'
+} from '../../../src/nodes/membership/placement.ts'
+import { rendezvousRank } from '../../../src/nodes/membership/rendezvous.ts'
 import type { HeartbeatRead, NodeRow, NodeState, ShardRow } from '../../../src/store/node-table.ts'
 import { MemoryNodeTable } from '../server/memory-node-table.ts'
 import { DriftingClock } from './drifting-clock.ts'

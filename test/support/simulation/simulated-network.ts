@@ -1,9 +1,9 @@
 /** Simulated look-ups, address judgments and connection openings; the weather decides their results. */
 
 import type { Socket } from 'node:net'
-import { WebhookFailure } from '../../../src/webhook/failure.ts'
-import type { WebhookNetwork } from '../../../src/webhook/verify.ts'
-import type { ConnectRequest } from '../../../src/webhook/connector.ts'
+import { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
+import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'
+import type { ConnectRequest } from '../../../src/delivery/endpoint/connector.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { drawMs } from './weather.ts'
 import type { World } from './world.ts'

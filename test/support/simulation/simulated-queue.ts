@@ -9,7 +9,7 @@ import type {
   LostUpdate,
   PendingUpdate,
   UpdateHolder,
-} from '../../../src/webhook/delivery-source.ts'
+} from '../../../src/delivery/delivery-source.ts'
 import type { EventClock, ProcessClock } from './event-clock.ts'
 import type { Ledger } from './ledger.ts'
 import type { Luck } from './luck.ts'

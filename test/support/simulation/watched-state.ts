@@ -1,5 +1,5 @@
-import type { Lane } from '../../../src/webhook/lane.ts'
-import { DeliveryState, type DeliveryStateOptions } from '../../../src/webhook/state.ts'
+import type { Lane } from '../../../src/delivery/lanes/lane.ts'
+import { DeliveryState, type DeliveryStateOptions } from '../../../src/delivery/state.ts'
 
 export interface FailedUpdate {
   readonly updateId: number

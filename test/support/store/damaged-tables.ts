@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
-import { updateKey } from '../../../src/shard/record-keys.ts'
+import { updateKey } from '../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
-import { encodeUpdate } from '../../../src/shard/record.ts'
+import { encodeUpdate } from '../../../src/shard/records/record.ts'
 
 /** Returns the paths of the tables of a shard, oldest first. */
 export function tablesOf(dataDir: string, shard: number): string[] {

@@ -2,7 +2,7 @@
  * A shard in memory that several owners open in turn, as they do in a database: opening claims it, and the stores of
  * earlier claims write nothing any more. So everything but SQL can be tested without a database.
  */
-import { PostboteError } from '../../../src/errors.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import { NotOwnerError } from '../../../src/store/not-owner-error.ts'
 import { MemoryStore } from './memory-store.ts'
 import {

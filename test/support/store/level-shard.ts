@@ -1,10 +1,10 @@
 /** A shard's directory with records in tables and in a log, for tests that damage its files. */
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../../src/clock.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { queueIdOf, queueKey, updateKey } from '../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
-import { encodeJson, encodeQueueState, encodeUpdate } from '../../../src/shard/record.ts'
+import { encodeJson, encodeQueueState, encodeUpdate } from '../../../src/shard/records/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 
 export const levelShardBot = queueIdOf(123, false)

@@ -7,7 +7,7 @@
  * Inserting moves the rest of the array, which is fast enough up to about 100,000 entries.
  */
 
-import { PostboteError } from '../../../src/errors.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import { snapshotStepBytes, snapshotStepEntries } from '../../../src/store/limits.ts'
 import type {
   RangeOptions,

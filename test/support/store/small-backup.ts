@@ -1,6 +1,6 @@
 /** Backups for unit tests: sections of a few bots, as the bytes of a file. */
 import { crc32 } from 'node:zlib'
-import { ShardMap } from '../../../src/cluster/shard-map.ts'
+import { ShardMap } from '../../../src/process/shard-map.ts'
 import {
   backupFormat,
   type BackupFrame,
@@ -8,9 +8,13 @@ import {
   backupMagic,
   fieldsFrame,
   recordsFrame,
-} from '../../../src/shard/backup-frame.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
-import { emptyQueueState, encodeQueueState, type QueueState } from '../../../src/shard/record.ts'
+} from '../../../src/features/backup/backup-frame.ts'
+import { queueIdOf, queueKey, updateKey } from '../../../src/shard/records/record-keys.ts'
+import {
+  emptyQueueState,
+  encodeQueueState,
+  type QueueState,
+} from '../../../src/shard/records/record.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
 
 export interface SmallSection {

@@ -2,7 +2,7 @@
  * A process that writes synced batches to the database in argv[2] until it is killed. It prints the number of each
  * batch that the store reports as durable, one per line.
  */
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 

@@ -4,12 +4,12 @@
  */
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { IdMark } from '../../../src/shard/id-mark.ts'
-import { openRecounted } from '../../../src/shard/open-recounted.ts'
+import { openRecounted } from '../../../src/shard/recovery/open-recounted.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
-import { updateIdEnd } from '../../../src/shard/record-keys.ts'
-import { emptyQueueState } from '../../../src/shard/record.ts'
+import { updateIdEnd } from '../../../src/shard/records/record-keys.ts'
+import { emptyQueueState } from '../../../src/shard/records/record.ts'
 import { Shard } from '../../../src/shard/shard.ts'
 import { levelEngine } from '../../../src/store/level/level-engine.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
-import type { DeliveryState } from '../../../src/webhook/state.ts'
+import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
+import type { DeliveryState } from '../../../src/delivery/state.ts'
 
 /** An expiry that no test reaches. */
 export const far = 4_000_000_000

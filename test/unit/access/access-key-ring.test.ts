@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { accessKeyHash } from '../../../src/access/access-key.ts'
 import { AccessKeyRing } from '../../../src/access/access-key-ring.ts'
 import { keyTable } from '../../../src/access/access-key-table.ts'
-import type { AccessKeyRecord } from '../../../src/shard/access-key-record.ts'
+import type { AccessKeyRecord } from '../../../src/shard/records/access-key-record.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const id = '0123456789abcdef'

@@ -9,7 +9,7 @@ import { deflateRawSync, gzipSync } from 'node:zlib'
 import { bodyGrowthMax, jsonNestingMax, jsonValuesMax } from '../../../src/bot-api/params.ts'
 import { partHeaderLinesMax, partHeaderParametersMax } from '../../../src/http/multipart.ts'
 import { bodyGrowthFreeBytes } from '../../../src/http/body.ts'
-import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../../../src/limits.ts'
+import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../../../src/kit/limits.ts'
 import {
   form,
   json,

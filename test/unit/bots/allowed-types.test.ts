@@ -5,7 +5,7 @@ import {
   storedDefaultTypes,
   withAllowedTypes,
 } from '../../../src/bots/allowed-types.ts'
-import { defaultTypesMask, maskOf } from '../../../src/queue/update-types.ts'
+import { defaultTypesMask, maskOf } from '../../../src/kit/update-types.ts'
 
 const webhook = { url: 'https://example.com/', maxConnections: 40 }
 

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
-import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import {
+  expiryKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
 import { settle } from '../../support/kit/fake-clock.ts'

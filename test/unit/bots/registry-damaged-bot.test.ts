@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queueKey } from '../../../src/shard/record-keys.ts'
+import { queueKey } from '../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/set-webhook-request.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
-import { AddressBook } from '../../../src/webhook/known-addresses.ts'
+import { AddressBook } from '../../../src/delivery/endpoint/known-addresses.ts'
 import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
 
 const url = 'https://example.com/a'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webhookAttemptLogsMax } from '../../../src/webhook/attempt-logs.ts'
+import { webhookAttemptLogsMax } from '../../../src/delivery/attempts/attempt-logs.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/queue/bots-life.ts'
 import { settle } from '../../support/kit/fake-clock.ts'

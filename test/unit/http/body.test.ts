@@ -4,11 +4,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { bodyRetryAfterS, toPostboteError } from '../../../src/errors.ts'
+import { bodyRetryAfterS, toPostboteError } from '../../../src/kit/errors.ts'
 import { readParams } from '../../../src/bot-api/params.ts'
-import { sendError, sendResult } from '../../../src/bot-api/reply.ts'
+import { sendError, sendResult } from '../../../src/http/reply.ts'
 import { readBody, refusedBodyBytesMax } from '../../../src/http/body.ts'
-import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/limits.ts'
+import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/kit/limits.ts'
 import {
   capturedCertificate,
   fill,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { CompressPool } from '../../../src/queue/compress-pool.ts'
-import { assemblePage } from '../../../src/queue/page.ts'
+import { assemblePage } from '../../../src/queue/window/page.ts'
 import { sourceOf } from '../../support/producers/page-source.ts'
 
 function poolOf(t: TestContext, pendingMax = 32): { pool: CompressPool; failures: unknown[] } {

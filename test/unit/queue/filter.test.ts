@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PostboteError } from '../../../src/errors.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import {
   allowedUpdatesLengthMax,
   allowedUpdatesOfPoll,
@@ -13,7 +13,7 @@ import {
   maskOf,
   typesOf,
   updateTypes,
-} from '../../../src/queue/update-types.ts'
+} from '../../../src/kit/update-types.ts'
 
 const both = [allowedUpdatesOfWebhook, allowedUpdatesOfPoll]
 

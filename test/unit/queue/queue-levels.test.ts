@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
+import type { NewOperatorEvent } from '../../../src/kit/operator-event.ts'
 import { highQueuesMax, QueueLevels } from '../../../src/queue/queue-levels.ts'
-import { queueIdOf } from '../../../src/shard/record-keys.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 class LevelsLife {

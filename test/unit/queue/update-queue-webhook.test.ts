@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DeliveryState } from '../../../src/webhook/state.ts'
+import { DeliveryState } from '../../../src/delivery/state.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
 
 class Webhook {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { parseAddedType } from '../../../src/added-type.ts'
+import { parseAddedType } from '../../../src/kit/added-type.ts'
 import {
   ensureAdminKey,
   prepareDataDirectory,

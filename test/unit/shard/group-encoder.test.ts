@@ -5,14 +5,14 @@ import fc from 'fast-check'
 import { keyHasher } from '../../../native-bindings/key-hasher.ts'
 import { usesNativeIngest } from '../../../native-bindings/native-ingest.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
-import { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import { KeyHashes } from '../../../src/shard/idempotency/key-hashes.ts'
 import {
   halfDayOf,
   idempotencyKey,
   queueIdOf,
   queueKey,
   updateKey,
-} from '../../../src/shard/record-keys.ts'
+} from '../../../src/shard/records/record-keys.ts'
 import { type PushOperation, RowPush } from '../../../src/shard/operations.ts'
 import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
 import {
@@ -20,7 +20,7 @@ import {
   encodeQueueState,
   encodeUpdate,
   type QueueState,
-} from '../../../src/shard/record.ts'
+} from '../../../src/shard/records/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 import { noOptions } from '../../support/queue/pushed-rows.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { DiskSpace, probeDisk } from '../../../src/store/disk-space.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
 import exportSpans from '../../../workers/export-spans.ts'
-import type { Span } from '../../../src/tracing/tracer.ts'
+import type { Span } from '../../../src/kit/tracing/tracer.ts'
 import { portOf } from '../../support/kit/port.ts'
 
 const span: Span = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commandTable } from '../../../../src/cli/commands/command-table.ts'
+import { commandTable } from '../../../../src/modules/command-table.ts'
 import {
   commandsAsked,
   commandsNamed,

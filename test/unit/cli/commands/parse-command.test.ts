@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CommandCall } from '../../../../src/cli/commands/command-call.ts'
-import { commandTable } from '../../../../src/cli/commands/command-table.ts'
+import { commandTable } from '../../../../src/modules/command-table.ts'
 import type { ParsedCommand } from '../../../../src/cli/commands/command-row.ts'
 import { commandHelp } from '../../../../src/cli/commands/help-text.ts'
 import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'

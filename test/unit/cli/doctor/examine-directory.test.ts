@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { examineDirectory } from '../../../../src/cli/doctor/examine-directory.ts'
-import { writeDirectoryRecord } from '../../../../src/shard/directory-record.ts'
-import { ShardMarks } from '../../../../src/shard/shard-marks.ts'
+import { writeDirectoryRecord } from '../../../../src/shard/records/directory-record.ts'
+import { ShardMarks } from '../../../../src/shard/recovery/shard-marks.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 async function levelsOf(

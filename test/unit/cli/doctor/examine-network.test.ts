@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { waitingClock } from '../../../../src/clock.ts'
+import { waitingClock } from '../../../../src/kit/clock.ts'
 import { examineNetwork } from '../../../../src/cli/doctor/examine-network.ts'
 import { parseConfig } from '../../../../src/config/config.ts'
-import type { Finding } from '../../../../src/store/postgres/finding.ts'
+import type { Finding } from '../../../../src/kit/finding.ts'
 
 function examine(
   webhookUrl: string | undefined,

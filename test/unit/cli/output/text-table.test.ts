@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { textTable } from '../../../../src/cli/output/text-table.ts'
-import { visibleJson } from '../../../../src/text/visible.ts'
+import { visibleJson } from '../../../../src/kit/text/visible.ts'
 
 const head = ['id', 'name', 'error']
 

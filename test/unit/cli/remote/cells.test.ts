@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ageCell, cell, fieldCell } from '../../../../src/cli/remote/cells.ts'
-import { utcText } from '../../../../src/clock.ts'
-import { portalOperations } from '../../../../src/operations/portal-operations.ts'
-import { relayFields } from '../../../../src/operations/relay-operations.ts'
+import { utcText } from '../../../../src/kit/clock.ts'
+import { portalOperations } from '../../../../src/features/portal/portal-operations.ts'
+import { relayFields } from '../../../../src/features/relay/relay-operations.ts'
 
 test('an age is shown in the largest unit that leaves it at least two', () => {
   const ages = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, null].map((ageS) => ageCell(ageS))

@@ -9,7 +9,7 @@ import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'nod
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { commandTable } from '../../../../src/cli/commands/command-table.ts'
+import { commandTable } from '../../../../src/modules/command-table.ts'
 import type { CommandRow } from '../../../../src/cli/commands/command-row.ts'
 import {
   networkOfProcess,

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { systemClock } from '../../../../src/clock.ts'
+import { systemClock } from '../../../../src/kit/clock.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import type { KeyRange, StoreOperation } from '../../../../src/store/store.ts'
 

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { systemClock } from '../../../../src/clock.ts'
+import { systemClock } from '../../../../src/kit/clock.ts'
 import { recordClose } from '../../../../src/store/level/close-record.ts'
 import { crc32c } from '../../../../src/store/level/crc32c.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { systemClock } from '../../../../src/clock.ts'
+import { systemClock } from '../../../../src/kit/clock.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import {
   assertNewShardOrMade,

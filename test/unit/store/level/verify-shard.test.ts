@@ -3,10 +3,10 @@ import { existsSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type TestContext, test } from 'node:test'
-import { mib } from '../../../../src/limits.ts'
-import { updateKey } from '../../../../src/shard/record-keys.ts'
+import { mib } from '../../../../src/kit/limits.ts'
+import { updateKey } from '../../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
-import { verifyFile } from '../../../../src/store/level/files/verify-file.ts'
+import { verifyFile } from '../../../../src/store/leveldb-files/verify-file.ts'
 import { verifiedForMs } from '../../../../src/store/level/verified-tables.ts'
 import {
   fingerprint,

@@ -1,0 +1,154 @@
+/**
+ * setWebhook (protocol.md §6): reads and checks the parameters, so that syntax errors are reported before anything is connected
+ * to. bots/webhook-control.ts does the rest. The private API sets webhooks by the same rules (features/bots/webhook-routes.ts).
+ */
+import type { BotQueue } from '../bots/bot-queue.ts'
+import type { SetWebhookRequest } from '../bots/set-webhook-request.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { allowedUpdatesOfWebhook } from '../queue/filter.ts'
+import { readCertificates } from '../delivery/endpoint/certificate.ts'
+import type { WebhookRecord } from '../shard/records/bot-record.ts'
+import { badWebhook, tidyUrl } from '../delivery/endpoint/endpoint.ts'
+import { isPlainAddress } from '../http/ip-address.ts'
+import type { Method, MethodCall, ResultReply } from './method-call.ts'
+import { paramsNote } from './params-note.ts'
+import { typesNote } from './types-note.ts'
+import type { Params } from './params.ts'
+
+const connectionsDefault = 40
+const own = [
+  'url',
+  'certificate',
+  'ip_address',
+  'max_connections',
+  'allowed_updates',
+  'drop_pending_updates',
+  'secret_token',
+] as const
+
+/**
+ * Whether a call without a url says something that is likely one: in a body that is not read, in a file, under another name, or
+ * within another value. It would delete the webhook.
+ */
+function mayMeanUrl(params: Params): boolean {
+  if (params.unreadBody !== undefined) return true
+  if (params.unusedFiles().some((name) => name !== 'certificate')) return true
+  for (const name of params.names()) {
+    if (name === 'url') continue
+    if (/url|:\/\//i.test(name) || params.text(name)?.includes('://') === true) return true
+  }
+  return false
+}
+
+function misplacedUrl(): PostboteError {
+  const detail =
+    'expected the url in the query, in JSON, in a form or in multipart/form-data, as "url", got something else that may be one; nothing was changed'
+  return new PostboteError('BAD_REQUEST', { detail })
+}
+
+export interface SetWebhookOptions {
+  /** The value of `--max-webhook-connections`. */
+  readonly webhookConnectionsMax: number
+  /** Returns the form of the token that may be stored. Set if replies of webhooks are sent to an upstream server. */
+  readonly sealToken?: ((token: string) => string) | undefined
+}
+
+/** protocol.md §6. Without a url it does what deleteWebhook does. */
+export function makeSetWebhook(options: SetWebhookOptions): Method {
+  return async ({ params, queue, token }: MethodCall): Promise<ResultReply> => {
+    const url = params.text('url')
+    if (url === undefined) {
+      if (mayMeanUrl(params)) throw misplacedUrl()
+      const dropsPending = params.boolean('drop_pending_updates')
+      queue.note('setWebhook', paramsNote('setWebhook', params, own))
+      return { result: 'true', description: await queue.webhook.delete(dropsPending) }
+    }
+    const { webhookConnectionsMax } = options
+    const sealedTokenFor = (): string | undefined => options.sealToken?.(token)
+    const given = { params, url, webhookConnectionsMax, sealedTokenFor }
+    const description = await setWebhook(queue, given)
+    return { result: 'true', description }
+  }
+}
+
+/** A webhook as its parameters tell it. */
+export interface WebhookParams extends Pick<SetWebhookOptions, 'webhookConnectionsMax'> {
+  /** Those of setWebhook. */
+  readonly params: Params
+  readonly url: string
+  /** Returns the token of the bot as it is stored with this endpoint; undefined if it is not. */
+  sealedTokenFor?(endpoint: NamedEndpoint): string | undefined
+}
+
+/** What a bot says of its endpoint. */
+export type NamedEndpoint = Pick<WebhookRecord, 'url' | 'ipAddress' | 'certificate'>
+
+/** Sets the webhook of a queue and returns the description of protocol.md §6. Rejects as `WebhookControl.set`. */
+export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promise<string> {
+  const description = await queue.webhook.set(readWebhook(webhook))
+  const { params } = webhook
+  queue.note('allowed_updates', typesNote(params.text('allowed_updates') ?? ''))
+  queue.note('setWebhook', paramsNote('setWebhook', params, own))
+  return description
+}
+
+/** Checks the syntax of a webhook. Throws BAD_WEBHOOK, BAD_REQUEST or REQUEST_TOO_LARGE. */
+export function readWebhook(given: WebhookParams): SetWebhookRequest {
+  const { params, webhookConnectionsMax } = given
+  const url = tidyUrl(given.url)
+  const certificate = certificateOf(params)
+  const secretToken = secretTokenOf(params)
+  const ipAddress = params.text('ip_address')
+  if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
+    throw badWebhook('Invalid IP address specified')
+  }
+  const dropsPending = params.boolean('drop_pending_updates')
+  const allowedTypes = allowedUpdatesOfWebhook(params.text('allowed_updates'))
+  const maxConnections = params.integer('max_connections', {
+    default: Math.min(connectionsDefault, webhookConnectionsMax),
+    min: 1,
+    max: webhookConnectionsMax,
+  })
+  const endpoint = {
+    ...(ipAddress === undefined ? {} : { ipAddress }),
+    ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
+  }
+  const sealedToken = given.sealedTokenFor?.({ url, ...endpoint })
+  return {
+    dropsPending,
+    allowedTypes,
+    webhook: {
+      url,
+      maxConnections,
+      ...(secretToken === undefined ? {} : { secretToken }),
+      ...(sealedToken === undefined ? {} : { sealedToken }),
+      ...endpoint,
+    },
+  }
+}
+
+/** Refuses a text, and an `attach://` without its part: the webhook would be set without the certificate, and its deliveries would fail. */
+function certificateOf(params: Params): Buffer | undefined {
+  const file = params.file('certificate')
+  if (file === undefined && params.text('certificate') !== undefined) {
+    throw badWebhook('certificate must be uploaded as a file')
+  }
+  return file
+}
+
+/** A secret_token may have this many characters. [ref] */
+const webhookSecretLengthMax = 256
+
+function secretTokenOf(params: Params): string | undefined {
+  const secretToken = params.text('secret_token')
+  if (secretToken === undefined) return undefined
+  if (secretToken.length > webhookSecretLengthMax) {
+    throw new PostboteError('BAD_REQUEST', { detail: 'secret token is too long' })
+  }
+  if (!/^[A-Za-z0-9_-]+$/.test(secretToken)) {
+    throw new PostboteError('BAD_REQUEST', {
+      detail: 'secret token contains unallowed characters',
+    })
+  }
+  return secretToken
+}

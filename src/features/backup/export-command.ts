@@ -1,0 +1,228 @@
+/**
+ * `postbote export`: copies all shards of a running server into one file, one after the other. Each shard is one moment of
+ * it, after the command began. A shard whose sending breaks off, as at a reload, is asked for again from its beginning.
+ */
+import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import { storedType } from '../../kit/added-type.ts'
+import { sleep, waitingClock } from '../../kit/clock.ts'
+import { ConfigError } from '../../config/config.ts'
+import { path } from '../../config/config-values.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
+import { SectionCheck, type SectionHead } from './backup-check.ts'
+import { BackupError, BackupFrames } from './backup-frame.ts'
+import { serverOperations } from '../server/server-operations.ts'
+import { shardOperations } from './shard-operations.ts'
+import { BackupFile } from './backup-file.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { CallRefusedError, type RemoteApi } from '../../cli/remote/remote-api.ts'
+import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { kib, mib } from '../../kit/limits.ts'
+import { privateApiOf, remoteOptions } from '../../cli/remote/private-api-of.ts'
+import { madeResult, printResult, tell } from '../../cli/output/print-result.ts'
+
+/** A shard is asked for again after this pause. Chosen: a reload or a take-over lasts a second or two. */
+const exportAgainMs = 1_000
+/** A shard that nobody has sent for this long is given up. Chosen: a database fails over in half a minute. */
+const exportShardMsMax = 120_000
+
+const fileArgument = {
+  name: '<file>',
+  kind: path,
+  sentence: 'New file for the backup. It will contain secrets of bots.',
+} as const
+
+export const exportCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'export',
+  sentence: 'copies all bots and updates of a running server, or of its cluster, into a file',
+  arguments: [fileArgument],
+  options: remoteOptions,
+  run: exportAll,
+}
+
+interface Exported {
+  readonly file: string
+  readonly began: number
+  readonly shards: number
+  readonly records: number
+  readonly bytes: number
+}
+
+async function exportAll(call: CommandCall): Promise<void> {
+  const given = call.need(fileArgument)
+  if (given === '-') {
+    throw new ConfigError([
+      '<file>: expected a path, because standard output cannot take back a shard whose copying breaks off',
+    ])
+  }
+  const file = resolve(given)
+  const api = await privateApiOf(call)
+  const began = Math.floor(waitingClock.nowMs() / 1_000)
+  const backup = await BackupFile.create(file, began, await typesOf(api))
+  try {
+    const { shards, records } = await copyShards(api, backup)
+    await backup.finish({ shards, records })
+    const exported: Exported = { file, began, shards, records, bytes: backup.bytes }
+    printResult(call, madeResult(exported), exportedLines)
+  } finally {
+    await backup.close()
+  }
+}
+
+/** Returns the added types of the server, as they are stored. A server of an earlier version has none. */
+async function typesOf(api: RemoteApi): Promise<readonly string[]> {
+  const untilMs = waitingClock.monotonicMs() + exportShardMsMax
+  for (;;) {
+    try {
+      const { value } = await api.call(serverOperations.listUpdateTypes, {})
+      return value.types
+        .filter(({ is_added: isAdded }) => isAdded)
+        .map(({ type, key_paths: [keyPath] }) => storedType({ name: type, keyPath }))
+    } catch (error) {
+      if (!(error instanceof CallRefusedError)) throw error
+      if (error.response.status === 404) return []
+      if (!isTemporary(error) || waitingClock.monotonicMs() >= untilMs) throw error
+    }
+    await sleep(waitingClock, exportAgainMs)
+  }
+}
+
+function exportedLines({ file, shards, records, bytes }: Exported): readonly string[] {
+  return [`${records} records of ${shards} shards were exported to ${file} (${sizeText(bytes)})`]
+}
+
+async function copyShards(
+  api: RemoteApi,
+  file: BackupFile,
+): Promise<{ readonly shards: number; readonly records: number }> {
+  const bar = new ProgressBar()
+  let shards = 1
+  let records = 0
+  const show = (shard: number): void =>
+    bar.show('exporting shards', shard, shards, ` (${sizeText(file.bytes)})`)
+  try {
+    for (let shard = 0; shard < shards; shard++) {
+      const copy = new ShardCopy({ api, file, shard, onProgress: () => show(shard) })
+      const copied = await copy.run()
+      shards = copied.head.shards
+      records += copied.records
+    }
+    show(shards)
+  } finally {
+    bar.clear()
+  }
+  return { shards, records }
+}
+
+interface ShardCopyOptions {
+  readonly api: RemoteApi
+  readonly file: BackupFile
+  readonly shard: number
+  readonly onProgress: () => void
+}
+
+interface CopiedShard {
+  readonly head: SectionHead
+  readonly records: number
+}
+
+class ShardCopy {
+  readonly #options: ShardCopyOptions
+
+  constructor(options: ShardCopyOptions) {
+    this.#options = options
+  }
+
+  /** Copies the shard, in as many attempts as that takes. */
+  async run(): Promise<CopiedShard> {
+    const { file, shard } = this.#options
+    const mark = file.mark()
+    const untilMs = waitingClock.monotonicMs() + exportShardMsMax
+    for (let isFirst = shard === 0; ; isFirst = false) {
+      try {
+        return await this.#copyOnce()
+      } catch (error) {
+        if (!(error instanceof Interruption)) throw error
+        // Without a server, the command fails at once.
+        if (isFirst && !error.isReached) throw error.cause
+        if (waitingClock.monotonicMs() >= untilMs) throw error.cause
+        tell(`shard ${shard} is asked for again: ${messageOf(error.cause)}`)
+      }
+      await file.rewind(mark)
+      await sleep(waitingClock, exportAgainMs)
+    }
+  }
+
+  async #copyOnce(): Promise<CopiedShard> {
+    const { file, shard, onProgress } = this.#options
+    const response = await this.#response()
+    const frames = new BackupFrames()
+    const check = new SectionCheck()
+    try {
+      for await (const piece of piecesOf(response)) {
+        for (const frame of frames.take(piece)) {
+          check.take(frame)
+          await file.append(frame.bytes)
+        }
+        onProgress()
+      }
+    } finally {
+      response.destroy()
+    }
+    const { head, records } = check
+    if (head === undefined || !check.isComplete || !frames.isAtEnd) {
+      throw new Interruption(new Error('the response has no end'), true)
+    }
+    if (head.shard !== shard) throw new BackupError(`shard ${shard}, got ${head.shard}`)
+    return { head, records }
+  }
+
+  async #response(): Promise<Readable> {
+    const { api, shard } = this.#options
+    try {
+      return await api.stream(shardOperations.exportShard, { shard })
+    } catch (error) {
+      const isRefused = error instanceof CallRefusedError
+      if (isRefused && !isTemporary(error)) throw error
+      throw new Interruption(error, isRefused)
+    }
+  }
+}
+
+/** The shard was not sent, or not to its end: it moves to another node, say, or the server is reloaded. */
+class Interruption extends Error {
+  /** Whether a server responded. */
+  readonly isReached: boolean
+
+  constructor(cause: unknown, isReached: boolean) {
+    super(`the export was interrupted: ${messageOf(cause)}`, { cause })
+    this.name = 'Interruption'
+    this.isReached = isReached
+  }
+}
+
+async function* piecesOf(response: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+  const pieces = response[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await pieces.next().catch((error: unknown) => {
+      throw new Interruption(error, true)
+    })
+    if (next.done === true) return
+    yield next.value
+  }
+}
+
+/** A shard that is set aside stays so until an operator has repaired it. */
+function isTemporary({ response: { status, body } }: CallRefusedError): boolean {
+  return (status === 503 || status === 429) && !body.includes('"SHARD_BROKEN"')
+}
+
+/** Returns a number of bytes for people, such as `12.3 MiB`. */
+function sizeText(bytes: number): string {
+  if (bytes < mib) return `${Math.ceil(bytes / kib)} KiB`
+  return bytes < 1_024 * mib
+    ? `${(bytes / mib).toFixed(1)} MiB`
+    : `${(bytes / mib / 1_024).toFixed(1)} GiB`
+}

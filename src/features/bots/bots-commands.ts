@@ -1,0 +1,208 @@
+/** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
+import { readFileSync } from 'node:fs'
+import { ConfigError } from '../../config/config.ts'
+import { onOff, path, wholeNumber } from '../../config/config-values.ts'
+import { botIdMax, botIdMin } from '../../kit/limits.ts'
+import { botOperations } from './bot-operations.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
+import { messageOf } from '../../kit/text/message-of.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { type TableRows, textTable } from '../../cli/output/text-table.ts'
+import { cell, fieldCell } from '../../cli/remote/cells.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { fileText } from '../../cli/remote/file-text.ts'
+import { listBotsCommand } from '../fleet/list-bots-command.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { printResult, tell } from '../../cli/output/print-result.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
+
+const newBotIdArgument = {
+  name: '[bot_id]',
+  kind: wholeNumber(botIdMin, botIdMax),
+  sentence: 'Id of the bot. Without it, the server chooses a free one.',
+} as const
+/** A command line would show the token to every user of the machine. */
+const tokenFileOption = {
+  name: 'token-file',
+  kind: path,
+  defaultShown: 'a new token',
+  sentence: 'File with a token that another server has made, for a server with --foreign-tokens.',
+} as const
+const yesOption = {
+  name: 'yes',
+  kind: onOff,
+  sentence: 'Confirms the removal of the bot with its updates and dead letters. Required.',
+} as const
+
+const headersFileOption = {
+  name: 'headers-file',
+  kind: path,
+  sentence:
+    'File with the headers that each delivery has for the bot, one "Name: value" in a line; an empty file takes them back.',
+} as const
+
+const pollsField = {
+  sentence:
+    'take_over lets a later getUpdates call end the one that waits with an empty list, instead of 409.',
+} as const
+
+const registerBotCommand = remoteCommand(botOperations.createBot, {
+  sentence: 'registers a bot and prints its token, which is never shown again',
+  arguments: [newBotIdArgument],
+  fields: {
+    first_name: { sentence: 'Name of the bot for people.' },
+    username: { sentence: 'User name of the bot.' },
+    polls: pollsField,
+  },
+  options: [tokenFileOption],
+  async run(call, input) {
+    const api = await privateApiOf(call)
+    const result = await api.call(botOperations.createBot, withToken(call, input))
+    printResult(call, result, tokenLines)
+    const { same_username: others = [] } = result.value
+    if (others.length === 0) return
+    tell(`the username ${input.body?.username} is also that of bot ${others.join(', ')}`)
+  },
+})
+
+export const botsCommands: readonly ParsedCommand[] = [
+  listBotsCommand,
+  remoteCommand(botOperations.getBot, {
+    sentence: 'shows the state of a bot, of its queue and of its /test/ queue',
+    lines: (bot) => textTable(shownBot(bot)),
+  }),
+  registerBotCommand,
+  remoteCommand(botOperations.rotateToken, {
+    sentence: 'issues a new token for a bot and prints it; the old one ends',
+    fields: {
+      overlap: { default: '0', sentence: 'The old token stays valid for this many seconds.' },
+    },
+    options: [tokenFileOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(botOperations.rotateToken, withToken(call, input))
+      printResult(call, result, tokenLines)
+    },
+  }),
+  remoteCommand(botOperations.changeBot, {
+    sentence:
+      'changes names and settings of a bot; what is not given stays, and none takes it back',
+    fields: {
+      validate: {
+        sentence: 'telegram refuses each push that lacks a field that bot frameworks need.',
+      },
+      first_name: { sentence: 'Name of the bot for people.' },
+      username: { sentence: 'User name of the bot.' },
+      polls: pollsField,
+      default_ttl: {},
+      connections_cap: {},
+      retry_delays: { sentence: 'Seconds before each further attempt, separated by commas.' },
+    },
+    options: [headersFileOption],
+    async run(call, input) {
+      const headersFile = call.get(headersFileOption)
+      const headers = headersFile === undefined ? undefined : await headersIn(headersFile)
+      const body = { ...input.body, headers }
+      if (Object.values(body).every((value) => value === undefined)) {
+        throw new ConfigError(['bots set: expected an option that says what to change'])
+      }
+      const api = await privateApiOf(call)
+      const result = await api.call(botOperations.changeBot, { ...input, body })
+      printResult(call, result, ({ bot_id: id, ...settings }) =>
+        Object.entries(settings).map(
+          ([name, value]) => `${name} is ${value === null ? 'none' : cell(value)} for bot ${id}`,
+        ),
+      )
+    },
+  }),
+  remoteCommand(botOperations.removeBot, {
+    sentence: 'removes a bot with its updates and dead letters',
+    options: [yesOption],
+    async run(call, input) {
+      const bot = `bot ${input.id}`
+      if (!call.has(yesOption)) {
+        throw new ConfigError([
+          `bots remove: expected --yes, because ${bot} cannot be restored with its updates and dead letters`,
+        ])
+      }
+      const api = await privateApiOf(call)
+      printResult(call, await api.call(botOperations.removeBot, input), () => [`removed ${bot}`])
+    },
+  }),
+]
+
+/** Returns the headers in a file; null if there are none. */
+async function headersIn(file: string): Promise<Readonly<Record<string, string>> | null> {
+  const lines = (await fileText(file)).split('\n').filter((line) => line.trim() !== '')
+  const headers = lines.map((line): [string, string] => {
+    const colon = line.indexOf(':')
+    // Otherwise a part of a value would be the name, which is shown.
+    if (colon < 1) throw new ConfigError([`${file}: expected one "Name: value" in each line`])
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
+  })
+  return headers.length === 0 ? null : Object.fromEntries(headers)
+}
+
+/** Adds the token of the file, if one is named, to the body of a call. */
+function withToken<Input extends { readonly body?: object | null | undefined }>(
+  call: CommandCall,
+  input: Input,
+): Input {
+  const file = call.get(tokenFileOption)
+  if (file === undefined) return input
+  try {
+    const token = readFileSync(file, 'utf8').trim()
+    return { ...input, body: { ...input.body, token } }
+  } catch (error) {
+    throw new ConfigError([`--token-file: cannot be read: ${messageOf(error)}`])
+  }
+}
+
+function tokenLines({ token }: { readonly token: string }): readonly string[] {
+  return [token]
+}
+
+/** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
+function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
+  const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
+  const { polls, default_ttl, connections_cap, retry_delays, headers, relay, ...queue } = others
+  const settings = {
+    polls,
+    default_ttl,
+    connections_cap,
+    retry_delays,
+    headers,
+    relay: relaySentence(relay),
+  }
+  const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
+  return {
+    head: ['field', 'queue', '/test/ queue'],
+    rows: [
+      ['bot_id', cell(bot_id)],
+      ['first_name', cell(first_name)],
+      ['username', cell(username)],
+      ['registered', fieldCell('created_at', created_at)],
+      ['validate', cell(validate)],
+      ...Object.entries(settings)
+        .filter(([, value]) => value !== undefined)
+        .map(([field, value]) => [field, cell(value)]),
+      ...Object.entries(shownQueue(queue)).map(([field, value]) => [
+        field,
+        fieldCell(field, value),
+        fieldCell(field, testFields.get(field)),
+      ]),
+    ],
+  }
+}
+
+function relaySentence(relay: ResultOf<typeof botOperations.getBot>['relay']): string | undefined {
+  if (relay === undefined) return undefined
+  const because = relay.reason === null ? '' : `: ${relay.reason}`
+  return `${relay.state} from ${relay.from}${because}`
+}
+
+/** Of the counts of deliveries, only what has happened is shown. */
+function shownQueue(queue: { readonly deliveries: Readonly<Record<string, number>> }): object {
+  const counts = Object.entries(queue.deliveries).filter(([, count]) => count > 0)
+  return { ...queue, deliveries: Object.fromEntries(counts) }
+}

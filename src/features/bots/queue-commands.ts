@@ -1,0 +1,174 @@
+/** `postbote push`, `attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
+import { anyText, oneOf, onOff } from '../../config/config-values.ts'
+import { orderingKeyBytesMax } from '../../kit/limits.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { updateOperations } from '../ingest/update-operations.ts'
+import { webhookOperations } from './webhook-operations.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
+import { itemTable } from '../../cli/remote/cells.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { printResult, tableLines } from '../../cli/output/print-result.ts'
+import { fieldOption, orNone, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { standardInput } from '../../cli/remote/standard-input.ts'
+
+const updateArgument = {
+  name: '[update]',
+  kind: anyText,
+  sentence:
+    'The update without its update_id, as JSON: {"message":{...}}. Without it, standard input is read.',
+} as const
+const idempotencyKeyOption = {
+  name: 'idempotency-key',
+  kind: anyText,
+  sentence: 'A push that is repeated with this key stores the update once.',
+} as const
+const bodiesOption = {
+  name: 'bodies',
+  kind: onOff,
+  sentence: 'Also shows the beginning of the responses to attempts that failed.',
+} as const
+const headersOption = {
+  name: 'headers',
+  kind: onOff,
+  sentence:
+    'Also shows the headers of the requests, and those of the responses to failed attempts.',
+} as const
+const deliveriesOption = fieldOption<number | null>(
+  webhookOperations.setLimits,
+  'deliveries_per_second',
+  {
+    defaultShown: 'the limit is shown and not changed',
+    sentence:
+      'Sends at most this many requests to the webhook in any second, retries included; none removes the limit.',
+  },
+)
+
+export const queueCommands: readonly ParsedCommand[] = [
+  remoteCommand(updateOperations.pushUpdate, {
+    sentence: 'pushes one update, and returns when it is on disk',
+    arguments: [updateArgument],
+    fields: {
+      ordering_key: {
+        defaultShown: 'derived from the update',
+        sentence: `A webhook receives updates with the same key one after the other. It has at most ${orderingKeyBytesMax} bytes.`,
+      },
+      ttl: {
+        defaultShown: 'by the type of the update',
+        sentence: 'Seconds after which the update is not delivered any more.',
+      },
+      validate: {
+        kind: orNone(oneOf(['telegram']), undefined),
+        default: 'none',
+        sentence: 'telegram refuses an update that lacks a field that bot frameworks need.',
+      },
+    },
+    options: [idempotencyKeyOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      // The server delivers it byte for byte.
+      const raw = call.get(updateArgument) ?? (await standardInput('push: expected an update'))
+      const key = call.get(idempotencyKeyOption)
+      const headers = key === undefined ? {} : { 'idempotency-key': key }
+      const result = await api.call(updateOperations.pushUpdate, input, { raw, headers })
+      printResult(call, result, (pushed) => {
+        if ('filtered' in pushed) return ['filtered: the bot does not want updates of this type']
+        const { update_id: id, duplicate } = pushed
+        return [
+          duplicate === true ? `update ${id} was stored before, with this key` : `update ${id}`,
+        ]
+      })
+    },
+  }),
+  remoteCommand(webhookOperations.listAttempts, {
+    sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
+    fields: { limit: { sentence: 'Shows this many attempts at most.' } },
+    options: [bodiesOption, headersOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const listed = await api.call(webhookOperations.listAttempts, input)
+      const hasBodies = call.get(bodiesOption) === true
+      const hasHeaders = call.get(headersOption) === true
+      printResult(call, listed, ({ attempts, request }) => [
+        ...attemptLines({ attempts, hasBodies, hasHeaders }),
+        ...(hasHeaders ? requestLines(request) : []),
+      ])
+    },
+  }),
+  remoteCommand(webhookOperations.checkWebhook, {
+    sentence:
+      'checks the endpoint of a bot: its name, addresses, TLS, and its response to an empty update',
+    lines: checkLines,
+    remark({ ok }) {
+      if (!ok) process.exitCode = 1
+    },
+  }),
+  remoteCommand(webhookOperations.pauseBot, {
+    sentence: 'stops deliveries to the webhook of a bot; its updates wait',
+    lines: pausedLines,
+  }),
+  remoteCommand(webhookOperations.resumeBot, {
+    sentence: 'continues the deliveries after a pause',
+    lines: pausedLines,
+  }),
+  remoteCommand(webhookOperations.retryBot, {
+    sentence: 'tries the failed updates of a bot now, as after the repair of its endpoint',
+    fields: {
+      ordering_key: { defaultShown: 'all that wait for a retry' },
+    },
+    lines({ retried_keys: keys }, { id }) {
+      if (keys === 0) return [`nothing of bot ${id} waits for a retry`]
+      return [`${keys === 1 ? '1 key of' : `${keys} keys of`} bot ${id}: tried now`]
+    },
+  }),
+  remoteCommand(webhookOperations.getLimits, {
+    sentence: 'shows the limit of deliveries to the webhook of a bot, or sets or removes it',
+    options: [deliveriesOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const rate = call.get(deliveriesOption)
+      const { getLimits, setLimits } = webhookOperations
+      const result =
+        rate === undefined
+          ? await api.call(getLimits, input)
+          : await api.call(setLimits, { ...input, body: { deliveries_per_second: rate } })
+      printResult(call, result, ({ deliveries_per_second: limit }) => [
+        limit === null
+          ? `deliveries of bot ${input.id} are not limited`
+          : `deliveries of bot ${input.id} are limited to ${limit} per second`,
+      ])
+    },
+  }),
+]
+
+/** A server of an earlier version does not tell what its requests look like. */
+function requestLines(
+  request: ResultOf<typeof webhookOperations.listAttempts>['request'] | undefined,
+): readonly string[] {
+  if (request === null || request === undefined) return []
+  const { method, host, headers } = request
+  return ['', `requests are now: ${method} to ${host} with ${headersText(headers)}`]
+}
+
+function checkLines({
+  advice,
+  response_body: body,
+  response_headers: headers,
+  steps,
+}: ResultOf<typeof webhookOperations.checkWebhook>): readonly string[] {
+  const response = { 'response headers': headersText(headers), 'response body': body }
+  const shown = Object.entries(response).filter(([, value]) => value !== null)
+  return [
+    ...tableLines(itemTable(steps, ['step', 'state', 'duration_ms', 'text'])),
+    ...shown.map(([name, value]) => `${name}: ${value}`),
+    '',
+    advice,
+  ]
+}
+
+function pausedLines(
+  { paused }: { readonly paused: boolean },
+  { id }: { readonly id: string | number },
+): readonly string[] {
+  return [`deliveries of bot ${id} ${paused ? 'are paused' : 'continue'}`]
+}

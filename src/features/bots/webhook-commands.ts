@@ -1,0 +1,69 @@
+/** `postbote webhook`: sets, shows and removes the webhook of a bot. What may be secret is read from files or standard input. */
+import { anyText, path } from '../../config/config-values.ts'
+import { webhookOperations } from './webhook-operations.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { fieldTable } from '../../cli/remote/cells.ts'
+import { fileText } from '../../cli/remote/file-text.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { printResult, tableLines } from '../../cli/output/print-result.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { standardInput } from '../../cli/remote/standard-input.ts'
+
+const endpointArgument = {
+  name: '[endpoint]',
+  kind: anyText,
+  sentence:
+    'The URL of the webhook. Without it, standard input is read, which other users of the machine cannot see.',
+} as const
+const secretTokenFileOption = {
+  name: 'secret-token-file',
+  kind: path,
+  sentence: 'File with the secret that each delivery carries.',
+} as const
+const certificateFileOption = {
+  name: 'certificate-file',
+  kind: path,
+  sentence: 'PEM file with the certificate of the endpoint, if no authority has signed it.',
+} as const
+
+export const webhookCommands: readonly ParsedCommand[] = [
+  remoteCommand(webhookOperations.setWebhook, {
+    sentence: 'sets the webhook of a bot, if its endpoint can be reached',
+    arguments: [endpointArgument],
+    fields: {
+      ip_address: {},
+      max_connections: { defaultShown: '40' },
+      allowed_updates: {
+        defaultShown: 'the default set',
+        sentence: 'The types that the bot wants, separated by commas.',
+      },
+      drop_pending_updates: {},
+    },
+    options: [secretTokenFileOption, certificateFileOption],
+    async run(call, input) {
+      const [secretFile, certificateFile] = [
+        call.get(secretTokenFileOption),
+        call.get(certificateFileOption),
+      ]
+      const body = {
+        ...input.body,
+        url:
+          call.get(endpointArgument) ?? (await standardInput('webhook set: expected a URL')).trim(),
+        secret_token: secretFile === undefined ? undefined : await fileText(secretFile),
+        certificate: certificateFile === undefined ? undefined : await fileText(certificateFile),
+      }
+      const api = await privateApiOf(call)
+      const result = await api.call(webhookOperations.setWebhook, { ...input, body })
+      printResult(call, result, ({ description }) => [`bot ${input.id}: ${description}`])
+    },
+  }),
+  remoteCommand(webhookOperations.getWebhook, {
+    sentence: 'shows the webhook of a bot without its secrets',
+    lines: (webhook) => tableLines(fieldTable(webhook)),
+  }),
+  remoteCommand(webhookOperations.deleteWebhook, {
+    sentence: 'removes the webhook of a bot, which then polls',
+    fields: { drop_pending_updates: {} },
+    lines: ({ description }, { id }) => [`bot ${id}: ${description}`],
+  }),
+]

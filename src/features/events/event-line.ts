@@ -1,0 +1,38 @@
+/** One event for the operator as a line, for people or for programs. Pure. */
+import { type Static, type TSchema, Type } from 'typebox'
+import { utcText } from '../../kit/clock.ts'
+import { eventsKeptMax } from '../../process/event-limits.ts'
+import { harmless } from '../../cli/output/text-table.ts'
+import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
+
+const missedData = Type.Object({ count: Type.Integer() })
+/** The fields of an event that every type has. docs/run/operations.md explains the others. */
+const eventData = Type.Object({
+  time: Type.Number({ description: 'Unix time in seconds.' }),
+  node: Type.Optional(Type.String()),
+  text: Type.String(),
+})
+
+export function eventDataOf(name: string): TSchema {
+  return name === 'missed' ? missedData : eventData
+}
+
+/** Returns an event as JSON on one line. Events that the server no longer had are `{"type":"missed","count":N}`. */
+export function eventJson({ name, data }: StreamedEvent): string {
+  return name === 'missed' ? `{"type":"missed",${data.slice(1)}` : data
+}
+
+/** Returns an event for people. */
+export function eventLine({ name, data }: StreamedEvent): string {
+  if (name === 'missed') {
+    const { count }: Static<typeof missedData> = JSON.parse(data)
+    const kept = eventsKeptMax.toLocaleString('en')
+    return `${count} or more events are missing: the server keeps the last ${kept}`
+  }
+  const { time, node, text }: Static<typeof eventData> = JSON.parse(data)
+  const where = node === undefined ? '' : `${node}  `
+  return harmless(`${utcText(time * 1_000)}  ${where}${name.padEnd(nameLength)}  ${text}`)
+}
+
+/** That of the longest type. */
+const nameLength = 18

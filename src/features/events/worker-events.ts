@@ -1,0 +1,139 @@
+/** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
+import type { PrimaryCalls } from '../../process/channel/primary-control.ts'
+import type { WorkerStart } from '../../process/channel/worker-control.ts'
+import { controlCallMs } from '../../process/limits.ts'
+import type { Ways } from '../../worker/worker.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { Config } from '../../config/config.ts'
+import type { Counters } from '../../kit/counters.ts'
+import { EventGate, type EventGateOptions } from './event-gate.ts'
+import {
+  type EventPage,
+  type EventQuestion,
+  isAsked,
+  type ReportEvent,
+} from '../../kit/operator-event.ts'
+import type { SharedMemory } from '../../process/shared-memory/shared-memory.ts'
+import type { StoreEngine } from '../../store/store-engine.ts'
+import type { StoredSigningKey } from '../../shard/records/bot-record.ts'
+import type { DeliverySource } from '../../delivery/delivery-source.ts'
+import { AttemptEvents } from './attempt-events.ts'
+import { secretPrefix } from './event-secrets.ts'
+import { type EventDispatcher, type EventFeed, EventSender } from './event-sender.ts'
+
+/** Where events are delivered, and the keys that sign them. */
+export interface EventTarget {
+  readonly url: string
+  readonly keys: readonly StoredSigningKey[]
+  /** Before the id of an event in `webhook-id`: ids are unique within one server. */
+  readonly idPrefix: string
+}
+
+export interface WorkerEventsOptions {
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly primary: PrimaryCalls
+  readonly memory: Pick<SharedMemory, 'total'>
+  /** Where this worker delivers events; undefined if it does not. */
+  readonly target: EventTarget | undefined
+}
+
+export class WorkerEvents {
+  readonly #options: WorkerEventsOptions
+  readonly #gate: EventGate
+  readonly attempts: AttemptEvents
+  #sender: EventSender | undefined
+
+  constructor(options: WorkerEventsOptions) {
+    const { primary } = options
+    this.#options = options
+    const send: EventGateOptions['send'] = (events) => primary.call('reportEvents', [events])
+    this.#gate = new EventGate({ ...options, send })
+    this.attempts = new AttemptEvents({ ...options, send })
+  }
+
+  readonly report: ReportEvent = (event) => this.#gate.report(event)
+
+  /** Asks the log of the server. Rejects if the primary does not answer. */
+  read(question: EventQuestion): Promise<EventPage> {
+    const { primary } = this.#options
+    const read = (): Promise<EventPage> =>
+      primary.call('readEvents', [question], question.waitMs + controlCallMs)
+    return isAsked(question.type) ? this.attempts.during(read) : read()
+  }
+
+  /** Delivers the events from now on, if this worker does. */
+  deliver(
+    createDispatcher: (target: EventTarget, source: DeliverySource) => EventDispatcher,
+  ): void {
+    const { clock, counters, primary, target } = this.#options
+    if (target === undefined) return
+    const feed: EventFeed = {
+      read: (question) => this.read(question),
+      position: () => primary.call('eventDeliveryPosition', []),
+      deliveredTo: (id) => primary.call('eventsDeliveredTo', [id]),
+    }
+    this.#sender = new EventSender({
+      clock,
+      counters,
+      feed,
+      createDispatcher: (source) => createDispatcher(target, source),
+    })
+    void this.#sender.start()
+  }
+
+  /** Ends the delivery, after what is in flight. */
+  async stopDelivery(deadlineMs: number): Promise<void> {
+    await this.#sender?.stop(deadlineMs)
+  }
+
+  /** Passes on what was reported, and ends. */
+  async close(): Promise<void> {
+    await this.stopDelivery(0)
+    await this.attempts.close()
+    await this.#gate.close()
+  }
+}
+
+/** What the events of a worker depend on, as `prepareWorkerApp` has it. */
+interface EventsContext {
+  readonly start: Pick<WorkerStart, 'worker'>
+  readonly settings: {
+    readonly config: Pick<Config, 'eventsUrl'>
+    readonly eventSecrets: readonly string[]
+  }
+  readonly engine: Pick<StoreEngine, 'shared'>
+  readonly ways: Pick<Ways, 'primary'>
+  readonly clock: Clock
+  readonly memory: Pick<SharedMemory, 'total'>
+}
+
+/** The first worker delivers the events of its server. */
+export function workerEvents(
+  { start, settings, engine, ways, clock, memory }: EventsContext,
+  counters: Counters,
+): WorkerEvents {
+  const target = start.worker === 0 ? eventTarget(settings, engine.shared?.node) : undefined
+  return new WorkerEvents({ clock, counters, memory, primary: ways.primary, target })
+}
+
+/**
+ * Returns where events are delivered; undefined without `--events-url`.
+ *
+ * @param node - the name of this server among several that share a store
+ */
+export function eventTarget(
+  { config, eventSecrets }: EventsContext['settings'],
+  node: string | undefined,
+): EventTarget | undefined {
+  const { eventsUrl: url } = config
+  if (url === undefined) return undefined
+  const keys = eventSecrets.map((secret, nth) => ({
+    id: `${nth}`,
+    type: 'hmac-sha256' as const,
+    secret: secret.slice(secretPrefix.length),
+    createdAtMs: 0,
+  }))
+  const idPrefix = node === undefined ? 'event-' : `event-${node}-`
+  return { url, keys, idPrefix }
+}

@@ -1,0 +1,179 @@
+/**
+ * Routes about all bots of the server: the list, which can select and sort bots by their state, and the sums. Each worker
+ * answers for its own shards, and the worker that has the request puts the answers together.
+ *
+ * The plain list of the names fails if a worker does not answer, because programs compare it with their own. A list by
+ * state and the sums are for operators, often while something fails: they name what is missing.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ListedBot } from '../../bots/bot-service.ts'
+import { addFleetCounts, type FleetCounts, noFleetCounts } from './fleet-counts.ts'
+import { fleetOrder, type FleetQuery } from './fleet-status.ts'
+import { PostboteError } from '../../kit/errors.ts'
+import { type MetricName, summaryMetrics } from '../../kit/metrics.ts'
+import { fleetOperations } from './fleet-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { recordOf } from '../../kit/record-of.ts'
+import {
+  addServerMinutes,
+  deliveryModes,
+  deliveryPercentileMs,
+  type ServerMinute,
+} from '../../kit/server-minute.ts'
+import { measureRest } from '../../admission/budgets/charge-calls.ts'
+import { addOperation } from '../../private-api/add-operations.ts'
+import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { fieldValues } from '../../private-api/field-values.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+
+type Options = Pick<PrivateApiParts, 'bots' | 'shards' | 'totals' | 'clock' | 'minutes'> &
+  AskingRoute<'bots' | 'summary'>
+
+type BotListJson = ResultOf<typeof fleetOperations.listBots>
+type SummaryJson = ResultOf<typeof fleetOperations.getSummary>
+
+/** The summary shows the delivery times of this many minutes. Chosen: short enough to be of now, and several updates of slow bots. */
+export const summaryMinutes = 5
+
+type ShownCounters = SummaryJson['updates']
+
+export function addFleetRoutes(app: FastifyInstance, options: Options): void {
+  addOperation(app, fleetOperations.listBots, ({ request, query }) =>
+    listBots(options, request, query),
+  )
+  addOperation(app, fleetOperations.getSummary, ({ request }) => summarize(options, request))
+}
+
+async function listBots(
+  options: Options,
+  request: FastifyRequest,
+  { details = false, ...query }: FleetQuery & { readonly details?: boolean | undefined },
+): Promise<BotListJson> {
+  if (query.sort !== undefined && query.after > 0) {
+    const detail =
+      'after: expected none with sort, because only a list in the order of ids has a next page; use limit'
+    throw new PostboteError('BAD_REQUEST', { detail })
+  }
+  const owners = options.ownersOf(request)
+  const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
+  const costMs = options.bots.questionCostMs(query.limit * pages)
+  const paid = { payer: request.payer, costMs }
+  const answers = await askOwners({ ...options, owners, paid }, 'bots', query)
+  measureRest(request)
+  if (isPlain(query) && answers.length <= owners.others.length) {
+    throw new PostboteError('STORE_UNAVAILABLE')
+  }
+  const found = answers.flatMap(({ answer }) => answer.bots)
+  // Two workers answer for a shard that moves from one to the other.
+  const distinct = new Map(found.map((bot) => [bot.botId, bot]))
+  const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
+  const covered = answers.flatMap(({ answer }) => answer.shards)
+  return {
+    bots: bots.map((bot) => ({
+      ...listedJson(bot),
+      ...(details ? detailsJson(bot, options.clock.nowMs()) : {}),
+    })),
+    missing_shards: fieldValues.missingShards(options.shards, covered),
+  }
+}
+
+/** Without a new parameter, only the names are read, in the order in which they are stored: a page of each shard. */
+export function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
+  return [state, sort, prefix, search].every((field) => field === undefined)
+}
+
+async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
+  const owners = options.ownersOf(request)
+  const paid = { payer: request.payer, costMs: options.bots.questionCostMs(0) }
+  const answers = await askOwners({ ...options, owners, paid }, 'summary', undefined)
+  measureRest(request)
+  const sums = answers.flatMap(({ answer }) => answer.sums)
+  // Two workers answer for a shard that moves from one to the other.
+  const ofShards = new Map(sums.map(({ shard, counts }) => [shard, counts]))
+  const counts = [...ofShards.values()].reduce(addFleetCounts, noFleetCounts)
+  const ofOtherNodes = answers.flatMap(({ answer, isOtherNode }) =>
+    isOtherNode && answer.counters !== undefined ? [answer.counters] : [],
+  )
+  return {
+    ...countsJson(counts),
+    updates: sumOf([shownCountersOf(options.totals()), ...ofOtherNodes]),
+    delivery: deliveryOf([
+      ...options.minutes(summaryMinutes),
+      ...answers.flatMap(({ answer, isOtherNode }) => (isOtherNode && answer.minutes) || []),
+    ]),
+    workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
+    shards: options.shards,
+    missing_shards: fieldValues.missingShards(options.shards, [...ofShards.keys()]),
+  }
+}
+
+/** Returns the counters of a node that a summary shows. */
+export function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
+  return forEachShown((name) => totals[summaryMetrics[name]])
+}
+
+function deliveryOf(minutes: readonly ServerMinute[]): SummaryJson['delivery'] {
+  const [first, ...others] = minutes
+  const sum = first && others.reduce(addServerMinutes, first)
+  return recordOf(deliveryModes, (mode) => ({
+    p50_ms: deliveryPercentileMs(sum, mode, 0.5),
+    p99_ms: deliveryPercentileMs(sum, mode, 0.99),
+  }))
+}
+
+function sumOf(all: readonly ShownCounters[]): ShownCounters {
+  return forEachShown((name) => all.reduce((total, each) => total + each[name], 0))
+}
+
+function forEachShown(valueOf: (name: keyof ShownCounters) => number): ShownCounters {
+  return {
+    pushed: valueOf('pushed'),
+    confirmed: valueOf('confirmed'),
+    delivered: valueOf('delivered'),
+    expired: valueOf('expired'),
+    refused: valueOf('refused'),
+  }
+}
+
+function countsJson(
+  counts: FleetCounts,
+): Omit<SummaryJson, 'updates' | 'delivery' | 'workers' | 'shards' | 'missing_shards'> {
+  const { polling, webhook, health, oldest } = counts
+  return {
+    bots: polling + webhook,
+    mode: { polling, webhook },
+    health,
+    paused: counts.paused,
+    pending: counts.pending,
+    pending_bytes: counts.pendingBytes,
+    oldest_age: oldest?.ageS ?? null,
+    oldest_bot_id: oldest?.botId ?? null,
+    oldest_test: oldest?.isTest ?? null,
+    dead_letters: counts.deadLetters,
+  }
+}
+
+/** The state of a bot is not known while its worker starts. */
+function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] {
+  return {
+    ...fieldValues.botNames(bot),
+    mode: status?.mode ?? null,
+    pending: status?.pendingCount ?? null,
+    oldest_age: status?.oldestAgeS ?? null,
+    paused: status?.isPaused ?? null,
+    health: status?.health ?? null,
+    next_attempt: fieldValues.timeOrNull(status?.nextAttemptMs),
+  }
+}
+
+type Details = Pick<BotListJson['bots'][number], 'dead_letters' | 'last_taken' | 'last_poll'>
+
+function detailsJson({ status }: ListedBot, nowMs: number): Details {
+  const timeOf = (beforeMs: number | undefined): number | null =>
+    beforeMs === undefined ? null : Math.floor((nowMs - beforeMs) / 1_000)
+  return {
+    dead_letters: status?.deadLetters ?? null,
+    last_taken: timeOf(status?.takenBeforeMs),
+    last_poll: timeOf(status?.polledBeforeMs),
+  }
+}

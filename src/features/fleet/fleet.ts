@@ -1,0 +1,591 @@
+/**
+ * Answers questions about all bots of a worker: which ones are failing or stuck, and how many updates are pending. It has
+ * an index of each open shard (fleet-index.ts), which is filled in the background and then follows every commit. What
+ * only loaded bots know, such as the health of a webhook, it asks of them.
+ *
+ * A question waits a moment for shards that were just opened. A shard whose index is not filled by then is missing from
+ * the result, which names the shards that it covers.
+ */
+import { every, nextTurn, sleep, type Timer } from '../../kit/clock.ts'
+import { FirstInOrder } from '../../kit/first-in-order.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import { fleetHealthMetrics, type GaugeName } from '../../kit/metrics.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
+import type { Operation } from '../../shard/operations.ts'
+import type { Shard } from '../../shard/shard.ts'
+import type { DeadLetterId, ListedKind, ListedRecord } from '../../shard/records/stored.ts'
+import { type Polls } from '../../delivery/attempts/health.ts'
+import { type Health, healthWords } from '../../kit/states.ts'
+import type { AttemptLogs } from '../../delivery/attempts/attempt-logs.ts'
+import { summaryOf } from '../../bots/bot.ts'
+import { botLoadCountMax } from '../../bots/bot-cache.ts'
+import type { BotQueue } from '../../bots/bot-queue.ts'
+import type { BotList, ListedBot, ShardSums } from '../../bots/bot-service.ts'
+import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
+import { FleetIndex, type FleetRow } from './fleet-index.ts'
+import { countDeadLetters, readOldestOnDisk } from './read-oldest-on-disk.ts'
+import {
+  fleetOrder,
+  type FleetQuery,
+  type FleetStatus,
+  hasPrefix,
+  isInState,
+  searchFor,
+} from './fleet-status.ts'
+import { PendingCurves } from './pending-curves.ts'
+import { FallingBehind } from './falling-behind.ts'
+import { FleetMemory, type FleetMemoryOptions } from './fleet-memory.ts'
+import type { Poller } from '../../bots/poller.ts'
+import { TroubleEvents } from './trouble-events.ts'
+import {
+  healthWithoutRelay,
+  idle,
+  reasonOf,
+  type StatusFacts,
+  type WebhookStatus,
+  webhookStatus,
+} from '../../delivery/webhook-report.ts'
+import type { ReportEvent } from '../../kit/operator-event.ts'
+import type { Log, Surroundings } from '../../kit/surroundings.ts'
+
+/** The gauges are metrics, which `counters` has. */
+export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
+  readonly attempts: Pick<AttemptLogs, 'find' | 'restore'>
+  /** Returns a queue that is in memory. */
+  readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
+  readonly log?: Pick<Log, 'warn'> | undefined
+  readonly report?: ReportEvent | undefined
+  /** What is kept over a restart; undefined if nothing is. */
+  readonly times?: FleetMemoryOptions['times']
+  /** The value of `--foreign-tokens`. */
+  readonly takesForeignTokens?: boolean | undefined
+  /** Returns why the relay of a bot is paused, if it is. */
+  readonly relayPauseOf?: ((shard: Shard, queue: QueueId) => string | undefined) | undefined
+  /** Called with the records of all bots of a shard when its index is read, after it was opened, and whenever it is read again. */
+  readonly onBots?: ((shard: Shard, records: readonly ListedRecord<'b'>[]) => void) | undefined
+}
+
+/** A shard with its index. */
+interface Indexed {
+  readonly shard: Shard
+  readonly index: FleetIndex
+  readonly stopping: AbortController
+  /** When the shard was opened, monotonic. */
+  readonly startedMs: number
+  /** Resolves when the filling has ended, with or without success. */
+  filling: Promise<void>
+}
+
+interface Found {
+  readonly botId: number
+  readonly shard: Shard
+  readonly status: FleetStatus
+}
+
+/** An index that is filled. The signal ends the filling; the index then stays unfilled. */
+interface Filling extends Pick<Indexed, 'shard' | 'index'> {
+  readonly signal: AbortSignal
+}
+
+/** A row, and what is in memory of its queue. */
+interface Seen {
+  readonly row: FleetRow
+  readonly loaded: BotQueue | undefined
+  readonly of: Indexed
+}
+
+type MaybeSeen = { readonly [key in keyof Seen]: Seen[key] | undefined }
+
+/** If a shard cannot be read for its index, the next try is after this time. Until then, lists name it as missing. */
+export const fleetFillRetryMs = 5_000
+/**
+ * The fleet index of a shard is filled with this many records in one turn of the event loop. With 500, a collection of young
+ * objects found so many alive that V8 enlarged their space: 20 MB more in each worker, at the same CPU time.
+ */
+const fleetFilledPerReadMax = 100
+/** A question about all bots waits this long for shards that were just opened; the index of 25,000 bots takes about a second. */
+export const fleetFillWaitMs = 3_000
+/** The gauges of all bots are computed this often: more often than Prometheus usually asks, and 30,000 bots take 10 ms. */
+export const fleetGaugesPeriodMs = 5_000
+/** A question about all bots looks at this many of them in one turn of the event loop, which takes 1 ms. */
+const fleetRowsPerTurnMax = 2_000
+/** A question costs so much time of the event loop for each bot that it looks at, and for each that it lists: measured. */
+const fleetRowCostMs = 0.002
+const listedBotCostMs = 0.03
+/**
+ * Before a question is answered, the oldest updates of this many queues are read, and the dead letters of as many
+ * counted. Only queues that have changed since the last time need that. The values of further ones stay as they were.
+ */
+const fleetReadsMax = 500
+/**
+ * The gauges read the oldest updates of only this many queues of a shard from disk each time. After a start all are unknown,
+ * and each is in a block of its own: with 10,000,000 updates of 300,000 bots, 500 at a time mapped 110 MB more within 40 s.
+ */
+export const fleetGaugeReadsMax = 100
+
+/** The bots of the shards that a worker has open. */
+export class Fleet {
+  readonly #options: FleetOptions
+  readonly #shards = new Map<Shard, Indexed>()
+  /** Shards are filled one after the other, so that a start has time for requests. */
+  readonly #fills = new Mutex()
+  readonly #reads = new Mutex()
+  readonly #shown = new Map<GaugeName, number>()
+  readonly #curves = new PendingCurves()
+  readonly #behind = new FallingBehind()
+  readonly #troubles: TroubleEvents
+  readonly #memory: FleetMemory
+  #timer: Timer | undefined
+  #isClosed = false
+
+  constructor(options: FleetOptions) {
+    this.#options = options
+    const { clock, times, report } = options
+    this.#troubles = new TroubleEvents(report)
+    this.#memory = new FleetMemory({ clock, times, troubles: this.#troubles })
+  }
+
+  /** Call this when a shard was opened, and when it was read anew from disk. */
+  start(shard: Shard): void {
+    this.forget(shard)
+    if (this.#isClosed) return
+    const { clock } = this.#options
+    this.#timer ??= every(clock, fleetGaugesPeriodMs, () => this.#showGauges())
+    const stopping = new AbortController()
+    const index = new FleetIndex()
+    const filling = this.#fills.run(() => this.#fill({ shard, index, signal: stopping.signal }))
+    const startedMs = clock.monotonicMs()
+    this.#shards.set(shard, { shard, index, stopping, startedMs, filling })
+  }
+
+  /** The shard has left this worker. */
+  forget(shard: Shard): void {
+    const index = this.#shards.get(shard)?.index
+    this.#shards.get(shard)?.stopping.abort()
+    this.#shards.delete(shard)
+    const isOfShard = (queue: QueueId): boolean => index?.row(queue) !== undefined
+    this.#curves.forget(isOfShard)
+    this.#behind.forget(isOfShard)
+    this.#troubles.forget(isOfShard)
+  }
+
+  /** Call this with every group that a shard has committed. */
+  committed(shard: Shard, operations: readonly Operation[]): void {
+    this.#shards.get(shard)?.index.committed(operations, (queue) => shard.stateOf(queue))
+  }
+
+  /** Answers nothing any more: another process has the shards. */
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    for (const shard of this.#shards.keys()) this.forget(shard)
+  }
+
+  /** Returns the state of a bot; undefined if it has none or the index of its shard is not filled. */
+  statusOf(shard: Shard, botId: number): FleetStatus | undefined {
+    const of = this.#shards.get(shard)
+    const row = of?.index.isFilled === true ? of.index.row(botId) : undefined
+    return of === undefined || row === undefined ? undefined : this.#statusOf(row, of)
+  }
+
+  /** Returns what is known of the getUpdates calls of a queue that is in memory. */
+  pollsOf(queue: BotQueue): Polls {
+    const of = this.#shards.get(queue.shard)
+    return this.#pollsOf({ row: of?.index.row(queue.id), loaded: queue, of })
+  }
+
+  /** Whether the oldest update of a queue is old and gets older. */
+  isFallingBehind(queue: QueueId): boolean {
+    return this.#behind.has(queue)
+  }
+
+  /** Returns how many updates have waited in each minute of the last hour, as far as a bot was in trouble. */
+  pendingOf({ id, clock }: Pick<BotQueue, 'id' | 'clock'>): readonly (number | undefined)[] {
+    return this.#curves.of(id, clock.nowMs())
+  }
+
+  /** Returns what a look at all rows costs the event loop, in milliseconds, and a list of so many bots, whose records are read. */
+  questionCostMs(listed: number): number {
+    let rows = 0
+    for (const { index } of this.#shards.values()) rows += index.size
+    return rows * fleetRowCostMs + Math.min(rows, listed) * listedBotCostMs
+  }
+
+  /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
+  async list(query: FleetQuery): Promise<BotList> {
+    const searched = await this.#settled()
+    const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
+    const isFound = query.search === undefined ? undefined : searchFor(query.search)
+    await this.#visit(searched, (row, of) => {
+      const { queue } = row
+      if (!row.isRegistered || queue <= query.after) return
+      if (query.prefix !== undefined && !hasPrefix(query.prefix, row)) return
+      if (isFound?.(row) === false) return
+      const status = this.#statusOf(row, of)
+      if (query.state !== undefined && !isInState(status, query.state)) return
+      first.offer({ botId: queue, shard: of.shard, status })
+    })
+    const { bots, shards } = await named(first.items(), searched)
+    return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
+  }
+
+  /** Returns the bots with a username, in any case, of the shards whose index is filled. */
+  async named(username: string): Promise<readonly number[]> {
+    const lower = username.toLowerCase()
+    const filled = [...this.#shards.values()].filter(({ index }) => index.isFilled)
+    const found: number[] = []
+    await this.#visit(filled, (row) => {
+      if (row.isRegistered && row.hasName(lower)) found.push(row.queue)
+    })
+    return found
+  }
+
+  /** Returns the sums over all bots of each shard. */
+  async summary(): Promise<readonly ShardSums[]> {
+    return this.#count(await this.#settled())
+  }
+
+  async #fill(of: Filling): Promise<void> {
+    try {
+      await this.#readAll(of)
+    } catch {
+      // The shard reports that it cannot be read. An incomplete index is replaced.
+      this.#options.clock.after(fleetFillRetryMs, () => {
+        if (this.#shards.get(of.shard)?.index === of.index) this.start(of.shard)
+      })
+    }
+  }
+
+  /** Reads a shard once to fill its index. Commits must reach the index from before this call on. */
+  async #readAll(filling: Filling): Promise<void> {
+    const { shard, index, signal } = filling
+    const refused = await this.#readRecords(filling)
+    await this.#readDeadLetters(filling)
+    await this.#memory.recall(filling, signal)
+    if (signal.aborted) return
+    index.filled()
+    this.#warnOfRefused(shard, refused)
+  }
+
+  /** Returns the bots whose tokens are refused. */
+  async #readRecords({ shard, index, signal }: Filling): Promise<readonly number[]> {
+    const { clock, attempts, onBots } = this.#options
+    const refused: number[] = []
+    for (const kind of ['b', 'w', 's'] as const) {
+      for (let after = 0; ; ) {
+        const records = await shard.lists.records(kind, { after, limit: fleetFilledPerReadMax })
+        const last = records.at(-1)
+        if (signal.aborted) return refused
+        if (last === undefined) break
+        index.fill(kind, records)
+        onBots?.(shard, records.filter(isOfBot))
+        // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
+        for (const { queue, record } of records) {
+          const webhook = 'webhook' in record ? record.webhook : undefined
+          attempts.restore(queue, { failures: webhook?.failures }, shard.clock.nowMs())
+          if (this.#refuses(record)) refused.push(queue)
+        }
+        after = last.queue
+        await nextTurn(clock)
+      }
+    }
+    return refused
+  }
+
+  async #readDeadLetters({ shard, index, signal }: Filling): Promise<void> {
+    const limit = fleetFilledPerReadMax
+    for (let after: DeadLetterId | undefined; !signal.aborted; ) {
+      const page = await shard.lists.deadLetters({ after, limit })
+      if (signal.aborted) return
+      index.fillDeadLetters(page)
+      if (page.length < limit) return
+      after = page.at(-1)
+      await nextTurn(this.#options.clock)
+    }
+  }
+
+  #refuses(record: ListedRecord<ListedKind>['record']): boolean {
+    const isForeign = 'secrets' in record && record.secrets[0]?.isForeign === true
+    return isForeign && this.#options.takesForeignTokens !== true
+  }
+
+  /** A bot whose token is refused looks like a bot that is turned off. */
+  #warnOfRefused({ index }: Shard, refused: readonly number[]): void {
+    if (refused.length === 0) return
+    this.#options.log?.warn(
+      { shard: index, bots: refused.length, first: `bot${refused[0]}` },
+      'bots with tokens that another server has made get 401, because --foreign-tokens is not set',
+    )
+  }
+
+  /** Returns the shards whose index is filled, soon, with what is due in it read. */
+  async #settled(): Promise<readonly Indexed[]> {
+    const isWaiting = [...this.#shards.values()].filter(({ index }) => !index.isFilled)
+    if (isWaiting.length > 0) {
+      const over = new AbortController()
+      const filled = Promise.all(isWaiting.map(({ filling }) => filling))
+      await Promise.race([filled, sleep(this.#options.clock, fleetFillWaitMs, over.signal)])
+      over.abort()
+    }
+    return this.#readDue(fleetReadsMax)
+  }
+
+  /**
+   * Reads what has changed and is not known: of each shard, the oldest updates of at most `diskReadsMax` queues from disk.
+   * Questions that arrive in the meantime wait, and find nothing left to read.
+   */
+  #readDue(diskReadsMax: number): Promise<readonly Indexed[]> {
+    return this.#reads.run(async () => {
+      const filled = [...this.#shards.values()].filter(({ index }) => index.isFilled)
+      for (const indexed of filled) {
+        const { index } = indexed
+        await this.#readOldest(indexed, diskReadsMax)
+        for (const queue of index.takeDueDeadLetters(fleetReadsMax)) {
+          await countDeadLetters(indexed, queue)
+        }
+      }
+      return filled.filter(({ shard, index }) => this.#shards.get(shard)?.index === index)
+    })
+  }
+
+  async #readOldest({ shard, index }: Indexed, diskReadsMax: number): Promise<void> {
+    let left = diskReadsMax
+    for (const due of index.takeDueOldest(fleetReadsMax)) {
+      const { queue } = due
+      const loaded = this.#options.loadedQueue(queue)?.updates.loadedOldest
+      if (loaded !== undefined) index.oldestIs(queue, loaded)
+      else if (left-- > 0) await readOldestOnDisk({ shard, index }, due)
+      else index.oldestUnread(queue)
+    }
+  }
+
+  #statusOf(row: FleetRow, of: Indexed): FleetStatus {
+    const { clock, loadedQueue } = this.#options
+    const { queue, hasWebhook, isPaused } = row
+    const loaded = loadedQueue(queue)
+    const { health, nextAttemptMs } = this.#healthOf({ row, loaded, of })
+    const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
+    return {
+      mode: hasWebhook ? 'webhook' : 'polling',
+      pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
+      oldestAgeS: ageOf(row, loaded, of.shard.clock.nowMs()),
+      isPaused,
+      health,
+      nextAttemptMs,
+      isPollWaiting: loaded?.poller.isWaiting ?? false,
+      polledBeforeMs: this.#pollsOf({ row, loaded, of }).lastBeforeMs,
+      deadLetters: row.deadLetters,
+      // JSON has no infinity.
+      takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
+    }
+  }
+
+  #healthOf(seen: Seen): WebhookStatus {
+    return webhookStatus(this.#factsOf(seen))
+  }
+
+  #factsOf(seen: Seen): StatusFacts {
+    const { row, loaded, of } = seen
+    const { queue, hasWebhook, isPaused } = row
+    return {
+      hasWebhook,
+      isPaused,
+      pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
+      log: this.#options.attempts.find(queue),
+      waiting: loaded?.webhook.waiting() ?? idle,
+      polls: this.#pollsOf(seen),
+      relayPause: this.#options.relayPauseOf?.(of.shard, queue),
+      isFallingBehind: hasWebhook && this.#behind.has(queue),
+      nowMs: of.shard.clock.nowMs(),
+    }
+  }
+
+  /**
+   * A poller that leaves memory forgets its last call, so the row keeps it: the gauges see every poller long before it leaves.
+   */
+  #pollsOf({ row, loaded, of }: MaybeSeen): Polls {
+    const nowMs = this.#options.clock.monotonicMs()
+    const { isWaiting, fight, repeated, expiring } = loaded?.poller ?? noPoller
+    return {
+      isWaiting,
+      fight,
+      repeated,
+      expiring,
+      lastBeforeMs: this.#polledBeforeMs({ row, loaded, of }),
+      knownForMs: nowMs - (of?.startedMs ?? nowMs),
+    }
+  }
+
+  #polledBeforeMs({ row, loaded, of }: MaybeSeen): number | undefined {
+    const wallMs = of?.shard.clock.nowMs() ?? 0
+    const loadedMs = loaded?.poller.lastPollMs
+    if (loadedMs !== undefined) {
+      const beforeMs = this.#options.clock.monotonicMs() - loadedMs
+      if (row !== undefined) row.polledAtS = Math.floor((wallMs - beforeMs) / 1_000)
+      return beforeMs
+    }
+    const atS = row?.polledAtS
+    // A clock that was set back would hide for as long that nobody polls.
+    return atS === undefined || atS * 1_000 > wallMs ? undefined : wallMs - atS * 1_000
+  }
+
+  /** Calls `visit` with every row. It yields to other work now and then. */
+  async #visit(
+    indexed: readonly Indexed[],
+    visit: (row: FleetRow, of: Indexed) => void,
+  ): Promise<void> {
+    let left = fleetRowsPerTurnMax
+    for (const each of indexed) {
+      for (const row of each.index.rows) {
+        visit(row, each)
+        left -= 1
+        if (left > 0) continue
+        await nextTurn(this.#options.clock)
+        left = fleetRowsPerTurnMax
+      }
+    }
+  }
+
+  async #count(indexed: readonly Indexed[]): Promise<readonly ShardSums[]> {
+    const all = new Map(indexed.map((each) => [each, noSums()]))
+    await this.#visit(indexed, (row, of) => {
+      const sums = all.get(of)
+      if (sums === undefined) return
+      this.#add(sums, {
+        row,
+        loaded: this.#options.loadedQueue(row.queue),
+        of,
+      })
+    })
+    return Array.from(all, ([{ shard }, counts]) => ({ shard: shard.index, counts }))
+  }
+
+  #add(sums: Sums, seen: Seen): void {
+    const { row, loaded, of } = seen
+    const { queue } = row
+    sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
+    sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
+    sums.deadLetters += row.deadLetters
+    const ageS = ageOf(row, loaded, of.shard.clock.nowMs())
+    if (ageS !== undefined) {
+      const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
+      sums.oldest = older(sums.oldest, place)
+    }
+    if (!row.isRegistered) return
+    sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
+    if (row.isPaused) sums.paused += 1
+    const health = this.#watchHealth(seen, ageS)
+    if (health !== undefined) sums.health[health] += 1
+  }
+
+  /** Returns the health of a bot, after what follows it was told. */
+  #watchHealth(seen: Seen, ageS: number | undefined): Health | undefined {
+    const { queue, hasWebhook } = seen.row
+    if (hasWebhook || !this.#behind.isEmpty) {
+      this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
+    }
+    const facts = this.#factsOf(seen)
+    const { health } = webhookStatus(facts)
+    this.#noteCurve(seen, health)
+    const isFine = health === undefined || health === 'healthy'
+    if (!isFine || this.#troubles.has(queue)) this.#noteTrouble(seen, facts)
+    return health
+  }
+
+  #noteTrouble({ row, loaded, of }: Seen, facts: StatusFacts): void {
+    const nowMs = of.shard.clock.nowMs()
+    this.#troubles.note({
+      botId: row.queue,
+      hasWebhook: row.hasWebhook,
+      health: healthWithoutRelay(facts),
+      polls: facts.polls,
+      reason: () => reasonOf(facts, ageOf(row, loaded, nowMs)),
+      nowMs: this.#options.clock.monotonicMs(),
+      timeMs: nowMs,
+    })
+  }
+
+  #noteCurve({ row, loaded, of }: Seen, health: Health | undefined): void {
+    const isTroubled = health !== undefined && health !== 'healthy' && health !== 'paused'
+    if (!isTroubled && this.#curves.size === 0) return
+    const { queue } = row
+    const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
+    this.#curves.note({ queue, pendingCount, isTroubled, nowMs: of.shard.clock.nowMs() })
+  }
+
+  async #showGauges(): Promise<void> {
+    const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
+    const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
+    const nowMs = this.#options.clock.monotonicMs()
+    this.#behind.sweep(nowMs)
+    this.#troubles.sweep(nowMs)
+    await this.#memory.keep([...this.#shards.values()])
+    this.#show('updates_pending', counts.pending)
+    this.#show('dead_letters_kept', counts.deadLetters)
+    this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
+    let none = counts.polling + counts.webhook
+    for (const health of healthWords) {
+      this.#show(fleetHealthMetrics[health], counts.health[health])
+      none -= counts.health[health]
+    }
+    this.#show(fleetHealthMetrics.none, none)
+  }
+
+  #show(name: GaugeName, value: number): void {
+    // The gauges of a process that has given up its shards are cleared.
+    if (this.#isClosed) return
+    this.#options.counters.add(name, value - (this.#shown.get(name) ?? 0))
+    this.#shown.set(name, value)
+  }
+}
+
+type Mutable<T> = { -readonly [key in keyof T]: T[key] }
+type Sums = Mutable<Omit<FleetCounts, 'health'>> & {
+  readonly health: Mutable<FleetCounts['health']>
+}
+
+function noSums(): Sums {
+  return { ...noFleetCounts, health: { ...noFleetCounts.health } }
+}
+
+/** The age of the oldest pending update of a queue in seconds; undefined if none is pending. */
+function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): number | undefined {
+  const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
+  if (pendingCount === 0 || row.oldestAtS === undefined) return undefined
+  return Math.max(0, Math.floor(nowMs / 1_000) - row.oldestAtS)
+}
+
+/** Reads the names of the bots. A shard that cannot be read is missing from the result with its bots. */
+async function named(found: readonly Found[], searched: readonly Indexed[]): Promise<BotList> {
+  const bots: ListedBot[] = []
+  const shards: number[] = []
+  for (const { shard } of searched) {
+    const own = found.filter((bot) => bot.shard === shard)
+    try {
+      for (let from = 0; from < own.length; from += botLoadCountMax) {
+        const page = own.slice(from, from + botLoadCountMax)
+        const stored = await shard.load(page.map(({ botId }) => botId))
+        for (const [nth, { botId, status }] of page.entries()) {
+          const record = stored[nth]?.bot
+          if (record !== undefined) bots.push({ ...summaryOf(botId, record), status })
+        }
+      }
+      shards.push(shard.index)
+    } catch {
+      // The result does not name this shard.
+    }
+  }
+  return { bots, shards }
+}
+
+function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> {
+  return 'username' in listed.record
+}
+
+/** What is known of a poller that is not in memory. */
+const noPoller: Pick<Poller, 'expiring' | 'fight' | 'isWaiting' | 'repeated'> = {
+  isWaiting: false,
+  fight: undefined,
+  repeated: undefined,
+  expiring: undefined,
+}

@@ -1,0 +1,132 @@
+/** `postbote bots list`: the bots of the server, all or those in a state, with what operators look for. */
+import { ConfigError } from '../../config/config.ts'
+import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
+import { fleetOperations } from './fleet-operations.ts'
+import type { QueryOf, ResultOf } from '../../api/operation.ts'
+import { listedPerPageMax } from '../../api/limits.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import {
+  jsonOption,
+  madeResult,
+  printResult,
+  tableLines,
+  tell,
+  tellMissingShards,
+} from '../../cli/output/print-result.ts'
+import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { ageCell, itemTable } from '../../cli/remote/cells.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import type { RemoteApi } from '../../cli/remote/remote-api.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
+
+/** This many bots are listed at most. Chosen: their JSON fits into the memory of a command. */
+const botsListedMax = 1_000_000
+
+const namePart: Kind<string> = {
+  expected: '1 to 64 letters, digits or underscores',
+  placeholder: 'TEXT',
+  parse: (text) => (/^[A-Za-z0-9_]{1,64}$/.test(text) ? text : refused),
+}
+const searched: Kind<string> = {
+  expected: '1 to 64 characters',
+  placeholder: 'TEXT',
+  parse: (text) => (text.length > 0 && text.length <= 64 ? text : refused),
+}
+const limitOption = {
+  name: 'limit',
+  kind: wholeNumber(1, botsListedMax),
+  default: '100',
+  sentence: `Lists this many bots at most. With --sort, ${listedPerPageMax} at most.`,
+} as const
+
+export const listBotsCommand: ParsedCommand = remoteCommand(fleetOperations.listBots, {
+  sentence: 'lists the bots, all or those in a state, with the state of their main queues',
+  fields: {
+    state: { defaultShown: 'all bots', sentence: 'Lists only bots in this state.' },
+    sort: {
+      defaultShown: 'by id',
+      sentence:
+        'Lists the bots with the most pending updates, with the oldest one, or with the most dead letters, first.',
+    },
+    prefix: { kind: namePart, sentence: 'Lists only bots whose id or username begins with this.' },
+    search: {
+      kind: searched,
+      sentence:
+        'Lists only bots whose id, username or a word of whose first name begins with this, in any case.',
+    },
+    after: { sentence: 'Lists only bots with larger ids than this one.' },
+    details: { sentence: 'Shows the dead letters and the last activity of each bot, too.' },
+    limit: limitOption,
+  },
+  run: list,
+})
+
+type BotPage = ResultOf<typeof fleetOperations.listBots>
+type BotQuery = QueryOf<typeof fleetOperations.listBots>
+
+async function list(
+  call: CommandCall,
+  { query: asked }: { readonly query?: Partial<BotQuery> },
+): Promise<void> {
+  const query = { after: 0, ...asked, limit: call.need(limitOption) }
+  assertSortable(query)
+  const result = await readBots(await privateApiOf(call), query)
+  const { bots } = result
+  printResult(call, madeResult(result), botLines)
+  tellMissingShards(result)
+  if (bots.length < query.limit || call.has(jsonOption)) return
+  tell(
+    query.sort === undefined
+      ? `there may be more bots: --after ${bots.at(-1)?.bot_id}`
+      : 'there may be more bots: raise --limit',
+  )
+}
+
+/** A sorted list has no next page: the server refuses `after` with `sort`, and the command cannot join pages. */
+function assertSortable({ sort, after, limit }: BotQuery): void {
+  if (sort === undefined) return
+  const problems = [
+    ...(after > 0 ? ['--after: expected none with --sort; raise --limit'] : []),
+    ...(limit > listedPerPageMax
+      ? [`--limit: expected at most ${listedPerPageMax} with --sort, got ${limit}`]
+      : []),
+  ]
+  if (problems.length > 0) throw new ConfigError(problems)
+}
+
+/** Joins the pages that are needed for so many bots. */
+async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
+  const { limit } = query
+  const bar = new ProgressBar()
+  const bots: BotPage['bots'][number][] = []
+  const missing = new Set<number>()
+  for (let { after } = query; bots.length < limit; ) {
+    const asked = Math.min(limit - bots.length, listedPerPageMax)
+    const input = { query: { ...query, after, limit: asked } }
+    const { value: page } = await api.call(fleetOperations.listBots, input)
+    bots.push(...page.bots)
+    for (const shard of page.missing_shards ?? []) missing.add(shard)
+    if (page.bots.length < asked) break
+    after = bots.at(-1)?.bot_id ?? after
+    if (limit > listedPerPageMax) bar.show('reading bots', bots.length, limit)
+  }
+  bar.clear()
+  const shards = [...missing].toSorted((a, b) => a - b)
+  return { bots, ...(shards.length > 0 ? { missing_shards: shards } : {}) }
+}
+
+function botLines({ bots }: BotPage): readonly string[] {
+  if (bots.length === 0) return ['no bots']
+  const shown = bots.map((bot) => ({
+    ...bot,
+    oldest_age: ageCell(bot.oldest_age),
+    // A bot without a webhook can be paused, too.
+    health: bot.paused === true ? 'paused' : bot.health,
+  }))
+  const state = ['mode', 'pending', 'oldest_age', 'health', 'next_attempt'] as const
+  const details = ['dead_letters', 'last_taken', 'last_poll'] as const
+  const isDetailed = bots.some((bot) => bot.dead_letters !== undefined)
+  const columns = isDetailed ? [...state, ...details] : state
+  return tableLines(itemTable(shown, ['bot_id', 'username', ...columns]))
+}

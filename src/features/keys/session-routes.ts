@@ -1,0 +1,60 @@
+/**
+ * Logs a browser in and out, and says what a key or a session may do. The key is sent as in every other call, in the
+ * Authorization header, so the hook of private-api.ts has checked it and counted a wrong one before a route runs.
+ *
+ * All workers of a node know an ended session from the memory that they share; the other nodes are told.
+ */
+import type { FastifyInstance } from 'fastify'
+import { type Access } from '../../api/access.ts'
+import { scopes } from '../../kit/rights.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { sessionOperations } from './session-operations.ts'
+import { addOperations } from '../../private-api/add-operations.ts'
+import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { requestAccess } from '../../access/request-access.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+
+type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'takesForeignTokens' | 'takesRelays'> &
+  AskingRoute<'sessionEnded'>
+type Rights = ResultOf<typeof sessionOperations.getSession>
+
+export function addSessionRoutes(app: FastifyInstance, options: Options): void {
+  const { guard, isTls = false } = options
+  // The page asks for the token of another server only then.
+  const taken = {
+    ...(options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}),
+    ...(options.takesRelays === true ? { relays: true as const } : {}),
+  }
+  addOperations(app, sessionOperations, {
+    async beginSession({ request: { headers }, reply }) {
+      // A session must not prolong itself: a stolen cookie would last forever.
+      const access = guard.checkKey(headers.authorization)
+      const isSecure = isTls || headers['x-forwarded-proto'] === 'https'
+      const { setCookie, expiresAtS } = guard.sessions.create(access, isSecure)
+      void reply.header('set-cookie', setCookie)
+      return { expires: expiresAtS }
+    },
+    getSession: async ({ request }) => ({ ...accessJson(requestAccess(request)), ...taken }),
+    async endSession({ request, reply }) {
+      const ending = guard.sessionToEnd(request.raw)
+      if (ending !== undefined) {
+        const { slot, session } = ending
+        const owners = options.ownersOf(request)
+        await askOwners({ ...options, owners }, 'sessionEnded', { slot, session: `${session}` })
+      }
+      void reply.header('set-cookie', [...guard.sessions.removal])
+      return { ended: true as const }
+    },
+  })
+}
+
+function accessJson(access: Access): Rights {
+  if (access === 'root') return { key_id: null, name: null, scopes: ['all'], bots: null }
+  const { id, name, bots } = access
+  return {
+    key_id: id,
+    name,
+    scopes: scopes.filter((scope) => access.scopes.has(scope)),
+    bots: bots === undefined ? null : [...bots],
+  }
+}

@@ -1,0 +1,165 @@
+/** Routes that list, show and remove the updates of a bot, also those that have left its queue and are kept. */
+import type { FastifyInstance } from 'fastify'
+import type { BotQueue } from '../../bots/bot-queue.ts'
+import type { BotService } from '../../bots/bot-service.ts'
+import { eraseUpdates } from './erase-updates.ts'
+import { PostboteError } from '../../kit/errors.ts'
+import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../kit/limits.ts'
+import { lookBackOperations } from './look-back-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import type { FoundUpdate, UpdateFilter } from '../../queue/kept/look-back.ts'
+import type { Erasing } from '../../queue/kept/erase-kept.ts'
+import { mentionsPerson } from '../../queue/kept/mentions-person.ts'
+import { keysMeantBy } from '../../queue/check/ordering-key.ts'
+import { updateTypes } from '../../kit/update-types.ts'
+import { readOrderingKey, refusal } from '../../api/update-options.ts'
+import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
+import { fieldValues } from '../../private-api/field-values.ts'
+import { jsonWithUpdate } from '../../private-api/json-with-update.ts'
+
+type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
+type SummaryJson = ResultOf<typeof lookBackOperations.listUpdates>['updates'][number]
+type Selection = HandledCall<typeof lookBackOperations.listUpdates>['query']
+
+export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void {
+  addOperations(app, lookBackOperations, {
+    async listUpdates(call) {
+      const filter = filterOf(call.query)
+      const { after: from, before, limit } = call.query
+      if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
+      const { lookBack } = (await queueOf(bots, call)).updates
+      const { payer } = call.request
+      if (before !== undefined) {
+        const page = await lookBack.findNewest(filter, { before, limit }, payer)
+        return listJson(page.updates, page.before)
+      }
+      const { updates, after } = await lookBack.find(filter, { after: from, limit }, payer)
+      return listJson(updates, after)
+    },
+    async getUpdate(call) {
+      const { update_id: updateId } = call.params
+      const { updates, webhook } = await queueOf(bots, call)
+      const update = await updates.lookBack.get(updateId)
+      if (update === undefined) throw new PostboteError('UNKNOWN_UPDATE', { detail: `${updateId}` })
+      const attempts = webhook.attempts(webhookAttemptsKept)
+      const fields = {
+        ...summaryJson(update),
+        latest_attempts: attempts
+          .filter((attempt) => attempt.updateId === updateId)
+          .map((attempt) => fieldValues.attempt(attempt)),
+      }
+      const body = jsonWithUpdate(fields, update.text)
+      return call.reply.type('application/json').send(body)
+    },
+    async dropUpdate(call) {
+      const { update_id: updateId } = call.params
+      await (await queueOf(bots, call)).dropUpdate(updateId)
+      return { update_id: updateId, removed: true as const }
+    },
+    async eraseUpdates({ params: { id }, query, request: { payer } }) {
+      const isMeant = erasedBy(query)
+      const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
+      // Updates that a relay could not store have no ordering key, so all those of the bot go.
+      await bots.relays.forgetRefused(id)
+      const { pending, kept, dead, types, ...rest } = await eraseUpdates(queues, isMeant, payer)
+      const byType = Array.from(types, ([typeNumber, count]) => ({
+        type: updateTypes[typeNumber] ?? 'message',
+        count,
+      }))
+      return { removed: { pending, kept, dead }, types: byType, ...rest }
+    },
+    async getRetention(call) {
+      return retentionJson(await queueOf(bots, call))
+    },
+    async setRetention(call) {
+      const { retain, retain_bytes: bytes } = call.body
+      const seconds = ownBound('retain', retain, retentionMsMax / 1000)
+      const bytesMax = ownBound('retain_bytes', bytes, retentionBytesMax)
+      const queue = await queueOf(bots, call)
+      await queue.setRetention({
+        ...(seconds === undefined ? {} : { ms: seconds * 1000 }),
+        ...(bytesMax === undefined ? {} : { bytes: bytesMax }),
+      })
+      return retentionJson(queue)
+    },
+  })
+}
+
+/**
+ * Returns the value of a bound; undefined for null.
+ *
+ * @throws BAD_REQUEST
+ */
+function ownBound(name: string, value: unknown, max: number): number | undefined {
+  if (value === null) return undefined
+  const isInRange =
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max
+  if (isInRange) return value
+  throw refusal(name, `a whole number from 0 to ${max}, or null for the server's option`, value)
+}
+
+function retentionJson({ id, retention, settings, shard }: BotQueue): RetentionJson {
+  const { ms, bytes } = settings.retention ?? {}
+  const kept = shard.kept.of(id)
+  return {
+    retain: ms === undefined ? null : ms / 1000,
+    retain_bytes: bytes ?? null,
+    in_effect: { retain: retention.ms / 1000, retain_bytes: retention.bytes },
+    kept: kept.count,
+    kept_bytes: kept.bytes,
+  }
+}
+
+/**
+ * Returns what tells which updates a call erases: those of a person, or those of a key.
+ *
+ * @throws BAD_REQUEST
+ */
+function erasedBy({ user, ordering_key: text }: Partial<Selection>): Erasing['isMeant'] {
+  const key = readOrderingKey(text)
+  if (user !== undefined) {
+    if (text !== undefined) throw refusal('ordering_key', 'none with user', text)
+    return (update) => mentionsPerson(update.text, user)
+  }
+  if (key === undefined)
+    throw refusal('ordering_key', 'a key of at least one character, or user', text)
+  const hasKey = keysMeantBy(key)
+  return (update) => hasKey(update.orderingKey)
+}
+
+/** Returns what finds the updates that a call selects. Throws BAD_REQUEST. */
+export function filterOf(selection: Partial<Selection>): UpdateFilter {
+  const { state, type, ordering_key: text, user, since, until } = selection
+  const key = readOrderingKey(text)
+  return {
+    state,
+    typeNumber: type === undefined ? undefined : updateTypes.indexOf(type),
+    hasKey: key === undefined ? undefined : keysMeantBy(key),
+    hasText: user === undefined ? undefined : (stored) => mentionsPerson(stored, user),
+    sinceS: since,
+    untilS: until,
+  }
+}
+
+function listJson(
+  updates: readonly FoundUpdate[],
+  next: number | undefined,
+): ResultOf<typeof lookBackOperations.listUpdates> {
+  return { updates: updates.map((update) => summaryJson(update)), next: next ?? null }
+}
+
+function summaryJson(update: FoundUpdate): SummaryJson {
+  const { leftAtMs } = update
+  return {
+    update_id: update.updateId,
+    type: updateTypes[update.typeNumber] ?? 'message',
+    ordering_key: update.orderingKey,
+    state: update.state,
+    accepted: update.acceptedAtS,
+    left: leftAtMs === undefined ? null : fieldValues.preciseTime(leftAtMs),
+    attempts: update.attempts ?? null,
+    last_error: update.lastError ?? null,
+    bytes: update.text.length,
+    ...fieldValues.trace(update),
+  }
+}

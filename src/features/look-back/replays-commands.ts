@@ -1,0 +1,111 @@
+/** `postbote updates replay` and `postbote replays`: pushes updates again that have left a queue, and follows the jobs that do so. */
+import { ConfigError } from '../../config/config.ts'
+import { onOff } from '../../config/config-values.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { replayOperations } from './replay-operations.ts'
+import type { LeftState } from '../../shard/records/replay-record.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { printResult, tableLines } from '../../cli/output/print-result.ts'
+import { textTable } from '../../cli/output/text-table.ts'
+import { fieldTable, itemTable } from '../../cli/remote/cells.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import {
+  anyValue,
+  fieldOption,
+  remoteCommand,
+  updateIdArgument,
+  updateTypeOption,
+} from '../../cli/remote/remote-command.ts'
+
+const { startReplay, replayUpdate, listReplays, getReplay, cancelReplay } = replayOperations
+
+type ReplayJob = ResultOf<typeof getReplay>
+
+const oneArgument = {
+  name: '[update_id]',
+  kind: updateIdArgument.kind,
+  sentence: 'Id of the update, to replay this one alone and at once.',
+} as const
+const allOption = {
+  name: 'all',
+  kind: onOff,
+  sentence: 'All updates that have left and are kept.',
+} as const
+const stateOption = {
+  ...fieldOption<LeftState>(startReplay, 'state', anyValue),
+  name: 'left-state',
+} as const
+const typeOption = updateTypeOption(startReplay)
+
+export const replaysCommands: readonly ParsedCommand[] = [
+  remoteCommand(startReplay, {
+    sentence: 'pushes an update again that has left its queue, or starts a job that pushes many',
+    arguments: [oneArgument],
+    fields: {
+      ordering_key: anyValue,
+      since: anyValue,
+      until: { defaultShown: 'now' },
+      rate: {},
+      dry_run: { sentence: 'Only counts the updates.' },
+      idempotency_key: {
+        defaultShown: 'none',
+        sentence: 'A call that is repeated with this key starts one job.',
+      },
+    },
+    options: [stateOption, typeOption, allOption],
+    async run(call, { body, ...of }) {
+      const updateId = call.get(oneArgument)
+      const { rate, dry_run: isDry, idempotency_key: key, ...times } = body ?? {}
+      const selection = { ...times, state: call.get(stateOption), type: call.get(typeOption) }
+      const hasSelection = Object.values(selection).some((value) => value !== undefined)
+      const ways = [updateId !== undefined, hasSelection, call.has(allOption)]
+      // A forgotten id must not select all of them.
+      if (ways.filter(Boolean).length !== 1 || (updateId !== undefined && isDry === true)) {
+        throw new ConfigError([
+          'updates replay: expected an update_id, options that select updates, or --all',
+        ])
+      }
+      const api = await privateApiOf(call)
+      if (updateId !== undefined) {
+        const one = await api.call(replayUpdate, { ...of, update_id: updateId })
+        printResult(call, one, (pushed) => [
+          'filtered' in pushed
+            ? 'filtered: the bot does not want updates of this type'
+            : `update ${updateId} is pushed again as ${pushed.update_id}`,
+        ])
+        return
+      }
+      const order = { ...selection, rate: rate ?? 1, dry_run: isDry === true, idempotency_key: key }
+      const result = await api.call(startReplay, { ...of, body: order })
+      printResult(call, result, (started) =>
+        'dry_run' in started ? [countLine(started)] : jobLines(started),
+      )
+    },
+  }),
+  remoteCommand(listReplays, {
+    sentence: 'lists the replays of a bot, the newest first',
+    lines({ replays }) {
+      if (replays.length === 0) return ['no replays']
+      const counts = ['total', 'replayed', 'skipped'] as const
+      return tableLines(
+        itemTable(replays, ['job_id', 'state', 'started', 'ended', ...counts, 'reason']),
+      )
+    },
+  }),
+  remoteCommand(getReplay, { sentence: 'shows a replay', lines: jobLines }),
+  remoteCommand(cancelReplay, { sentence: 'ends a replay', lines: jobLines }),
+]
+
+function countLine({
+  count,
+  bytes,
+  is_complete: isComplete,
+}: Extract<ResultOf<typeof startReplay>, { readonly dry_run: true }>): string {
+  const updates = count === 1 ? 'update' : 'updates'
+  const counted = `${count} ${updates} of ${bytes} bytes would be replayed`
+  return isComplete ? counted : `${counted}, and more: the count has ended after 10 s`
+}
+
+function jobLines(job: ReplayJob): readonly string[] {
+  return textTable(fieldTable(job))
+}

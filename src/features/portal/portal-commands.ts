@@ -1,0 +1,58 @@
+/** `postbote portal`: makes, lists and revokes links to the owner's page of a bot. */
+import { ConfigError } from '../../config/config.ts'
+import { anyText, onOff } from '../../config/config-values.ts'
+import { portalOperations } from './portal-operations.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { printResult, tableLines } from '../../cli/output/print-result.ts'
+import { itemTable } from '../../cli/remote/cells.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
+
+const linkArgument = {
+  name: '[link_id]',
+  kind: anyText,
+  sentence: 'Id of the link, unless --all is given.',
+} as const
+const allOption = { name: 'all', kind: onOff, sentence: 'All links of the bot.' } as const
+
+export const portalCommands: readonly ParsedCommand[] = [
+  remoteCommand(portalOperations.createPortalLink, {
+    sentence: "makes a link to the owner's page of a bot and prints it; it is never shown again",
+    fields: {
+      ttl: { sentence: 'The link ends after this many seconds.' },
+      can: { defaultShown: 'all', sentence: 'What its page may do, separated by commas.' },
+      origin: {
+        defaultShown: 'none',
+        sentence:
+          'Origin, such as https://platform.example, whose pages may show the page in a frame.',
+      },
+    },
+    lines: ({ url }) => [url],
+  }),
+  remoteCommand(portalOperations.listPortalLinks, {
+    sentence: "lists the links to the owner's page of a bot, without their secrets",
+    lines({ links }) {
+      if (links.length === 0) return ['no links']
+      const shown = links.map((link) => ({ ...link, can: link.can.join(',') }))
+      return tableLines(itemTable(shown, ['link_id', 'can', 'origin', 'created_at', 'expires']))
+    },
+  }),
+  remoteCommand(portalOperations.revokePortalLinks, {
+    sentence: "ends a link to the owner's page of a bot, or all, and what they have open",
+    arguments: [linkArgument],
+    options: [allOption],
+    async run(call, input) {
+      const linkId = call.get(linkArgument)
+      // A forgotten id must not select all of them.
+      if ((linkId === undefined) !== call.has(allOption)) {
+        throw new ConfigError(['portal revoke: expected either a link_id or --all'])
+      }
+      const api = await privateApiOf(call)
+      const result =
+        linkId === undefined
+          ? await api.call(portalOperations.revokePortalLinks, input)
+          : await api.call(portalOperations.revokePortalLink, { ...input, link_id: linkId })
+      printResult(call, result, ({ removed }) => [`revoked ${removed}`])
+    },
+  }),
+]

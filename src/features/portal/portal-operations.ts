@@ -1,0 +1,121 @@
+/**
+ * The calls about the owner's page: links that show one bot to its owner, who has no key, and the test update that such a page
+ * sends. What a link may call is told by the field `portal` of each row.
+ */
+import { Type } from 'typebox'
+import { portalRights } from '../../kit/rights.ts'
+import { fieldSchemas } from '../../api/field-schemas.ts'
+import { originLengthMax, portalLinkTtlSMax } from '../../api/limits.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
+import { pushErrors, pushResult } from '../../api/update-schemas.ts'
+
+const { orNull, removedCount, time } = fieldSchemas
+
+const all = `${botPath}/portal` as const
+
+export const portalOperations = declareOperations("owner's page", {
+  createPortalLink: {
+    route: `POST ${all}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'portal create',
+    more: '#the-owners-page',
+    summary: "Makes a link to the owner's page of a bot",
+    description:
+      'The secret is in the fragment of the URL, which browsers do not send, and is shown only this once. It works until its end, for this bot alone.',
+    body: () =>
+      Type.Object(
+        {
+          ttl: Type.Integer({
+            minimum: 1,
+            maximum: portalLinkTtlSMax,
+            description: 'Seconds until the link ends.',
+          }),
+          can: Type.Optional(
+            Type.Array(right(), {
+              minItems: 1,
+              maxItems: portalRights.length,
+              uniqueItems: true,
+              description: 'What its page may do. Default: all.',
+            }),
+          ),
+          origin: Type.Optional(
+            Type.String({
+              maxLength: originLengthMax,
+              pattern:
+                '^https://(?!.*\\.\\.)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[1-9][0-9]{0,4})?$',
+              description:
+                'an origin in lower case, such as https://platform.example, whose pages may show the page in a frame',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+    result: () =>
+      Type.Object(
+        {
+          ...link(),
+          url: Type.String({
+            description: 'The link with its secret. It is shown only this once.',
+          }),
+        },
+        { $id: 'NewPortalLink', description: 'The link, on disk.' },
+      ),
+    errors: ['TOO_MANY_LINKS'],
+  },
+  listPortalLinks: {
+    route: `GET ${all}`,
+    scope: 'read',
+    about: 'bot',
+    command: 'portal list',
+    summary: "Lists the links to the owner's page of a bot, without their secrets",
+    result: () =>
+      Type.Object(
+        { links: Type.Array(Type.Object(link(), { $id: 'PortalLink' })) },
+        { $id: 'PortalLinkList', description: 'The links that have not ended, the oldest first.' },
+      ),
+  },
+  revokePortalLinks: {
+    route: `DELETE ${all}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'portal revoke',
+    summary: "Ends all links to the owner's page of a bot",
+    result: () => removedCount(),
+  },
+  revokePortalLink: {
+    route: `DELETE ${all}/:link_id`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'portal revoke',
+    summary: "Ends a link to the owner's page of a bot, and what it has open",
+    result: () => removedCount(),
+    errors: ['UNKNOWN_LINK'],
+  },
+  pushTestUpdate: {
+    route: `POST ${botPath}/test-update`,
+    scope: 'manage',
+    about: 'queue',
+    portal: 'test',
+    more: '#the-owners-page',
+    summary: 'Pushes a message that says that it is a test',
+    description:
+      'The message comes from the bot itself, in a chat with itself, so that a response to it reaches nobody.',
+    result: () => pushResult(),
+    errors: pushErrors,
+  },
+})
+
+function right() {
+  return Type.Enum([...portalRights], { type: 'string' })
+}
+
+function link() {
+  return {
+    link_id: Type.String({ description: 'The id of the link, which is no secret.' }),
+    created_at: time('When it was made.'),
+    expires: time('When it ends.'),
+    can: Type.Array(right()),
+    origin: orNull(Type.String({ description: 'Whose pages may frame the page.' })),
+  }
+}

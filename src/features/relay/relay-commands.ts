@@ -1,0 +1,52 @@
+/** `postbote relay`: sets, shows and removes the relay of a bot. Its token is read from a file or standard input. */
+import { ConfigError } from '../../config/config.ts'
+import { onOff, path } from '../../config/config-values.ts'
+import { relayOperations } from './relay-operations.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { printResult, tableLines } from '../../cli/output/print-result.ts'
+import { fieldTable } from '../../cli/remote/cells.ts'
+import { fileText } from '../../cli/remote/file-text.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { standardInput } from '../../cli/remote/standard-input.ts'
+
+const tokenFileOption = {
+  name: 'token-file',
+  kind: path,
+  defaultShown: 'standard input',
+  sentence: 'File with the token of the bot at the other server.',
+} as const
+const sameTokenOption = {
+  name: 'same-token',
+  kind: onOff,
+  sentence: 'Keeps the token that is stored, and reads none.',
+} as const
+
+export const relayCommands: readonly ParsedCommand[] = [
+  remoteCommand(relayOperations.setRelay, {
+    sentence: 'has a bot take its updates from another bot API server',
+    fields: { from: {} },
+    options: [tokenFileOption, sameTokenOption],
+    async run(call, input) {
+      const file = call.get(tokenFileOption)
+      if (file !== undefined && call.has(sameTokenOption)) {
+        throw new ConfigError(['--same-token: expected no --token-file, which has another token'])
+      }
+      const read = (): Promise<string> =>
+        file === undefined ? standardInput('relay set: expected a token') : fileText(file)
+      const token = call.has(sameTokenOption) ? undefined : (await read()).trim()
+      const api = await privateApiOf(call)
+      const { from = '' } = input.body ?? {}
+      const result = await api.call(relayOperations.setRelay, { ...input, body: { from, token } })
+      printResult(call, result, (relay) => tableLines(fieldTable(relay)))
+    },
+  }),
+  remoteCommand(relayOperations.getRelay, {
+    sentence: 'shows what the relay of a bot does',
+    lines: (relay) => tableLines(fieldTable(relay)),
+  }),
+  remoteCommand(relayOperations.removeRelay, {
+    sentence: 'ends the relay of a bot; what was relayed stays',
+    lines: (_result, { id }) => [`removed the relay of bot ${id}`],
+  }),
+]

@@ -1,0 +1,85 @@
+/** The calls about the relay of a bot, which takes its updates from another bot API server. */
+import { Type } from 'typebox'
+import { fieldSchemas } from '../../api/field-schemas.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
+
+const { botId, count, orNull, preciseTime } = fieldSchemas
+
+const path = `${botPath}/relay` as const
+
+export const relayOperations = declareOperations('bots', {
+  setRelay: {
+    route: `PUT ${path}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'relay set',
+    more: '#relays',
+    summary: 'Has a bot take its updates from another bot API server',
+    description:
+      'The relay goes on where the one before was, if it is of the same bot at the same server. The token is never shown.',
+    checked: 'names',
+    body: () =>
+      Type.Object(
+        {
+          from: Type.String({ description: 'A server that `--relay-from` lists.' }),
+          // Checked by the handler, so that no error shows a token.
+          token: Type.Optional(
+            Type.String({
+              description: 'The token at that server. Needed again whenever `from` changes.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+    result: () => relay(),
+  },
+  getRelay: {
+    route: `GET ${path}`,
+    scope: 'read',
+    about: 'bot',
+    command: 'relay show',
+    more: '#relays',
+    summary: 'Returns what the relay of a bot does',
+    result: () => relay(),
+    errors: ['NO_RELAY'],
+  },
+  removeRelay: {
+    route: `DELETE ${path}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'relay remove',
+    more: '#relays',
+    summary: 'Ends the relay of a bot',
+    description: 'The other server is told what was stored. What was relayed stays.',
+    result: () =>
+      Type.Object(
+        { bot_id: botId(), removed: Type.Literal(true) },
+        { $id: 'RemovedRelay', description: 'The bot whose relay was removed.' },
+      ),
+    errors: ['NO_RELAY'],
+  },
+})
+
+/** Returns what a relay shows of itself. */
+export function relayFields() {
+  return Type.Object(
+    {
+      from: Type.String({ description: 'The server that it takes updates from.' }),
+      state: Type.Enum(['polling', 'paused'], { type: 'string' }),
+      reason: orNull(Type.String({ description: 'Why it is paused.' })),
+      since: orNull(preciseTime('When it was last paused or resumed.')),
+      next_poll: orNull(preciseTime('When a paused one is tried again.')),
+      last_update: orNull(preciseTime('When the last update was stored.')),
+      relayed: count('Updates that it stored since the worker of the bot has it.'),
+      refused: count('Updates that it skipped since then, because no queue can store them.'),
+    },
+    { $id: 'RelayState', description: 'What takes updates from another server.' },
+  )
+}
+
+function relay() {
+  return Type.Object(
+    { bot_id: botId(), ...relayFields().properties },
+    { $id: 'Relay', description: 'The relay of a bot.' },
+  )
+}

@@ -1,0 +1,43 @@
+/** What only a worker with `--relay-from` has: the servers that relays take updates from, and the seal of their tokens. */
+import { TokenSeal } from '../../bots/token-seal.ts'
+import { HttpOrigin, type HttpOriginOptions } from './http-origin.ts'
+import type { RelayServices } from './relay-services.ts'
+import { parseEndpoint } from '../../delivery/endpoint/endpoint.ts'
+
+export interface RelayOriginsOptions extends Omit<HttpOriginOptions, 'endpoint'> {
+  /** The origins of `--relay-from`. */
+  readonly from: readonly string[]
+  readonly adminKey: string
+}
+
+export class RelayOrigins implements RelayServices {
+  readonly #origins: ReadonlyMap<string, HttpOrigin>
+  readonly #seal: TokenSeal
+
+  constructor({ from, adminKey, ...options }: RelayOriginsOptions) {
+    this.#seal = new TokenSeal(adminKey)
+    this.#origins = new Map(
+      from.map((origin) => {
+        // The option has refused http where it is not allowed.
+        const endpoint = parseEndpoint(origin, { local: true })
+        return [origin, new HttpOrigin({ ...options, endpoint })]
+      }),
+    )
+  }
+
+  originOf(from: string): HttpOrigin | undefined {
+    return this.#origins.get(from)
+  }
+
+  sealToken(token: string): string {
+    return this.#seal.seal(token)
+  }
+
+  openToken(sealed: string): string | undefined {
+    return this.#seal.open(sealed)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#origins.values(), (origin) => origin.close()))
+  }
+}

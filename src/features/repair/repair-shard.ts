@@ -1,0 +1,152 @@
+/**
+ * Replaces a damaged shard with a new database that holds every record that is still readable.
+ *
+ *     shards/3                  the damaged shard, which the repair never writes to
+ *     shards/3.repair/staging   the records of all files in order (rescue-records.ts)
+ *     shards/3.repair/shard     the new database
+ *     shards/3.repair/ready     an empty file: the new database is complete and synced
+ *
+ * Finally `shards/3` is renamed to `shards/3.damaged-<unix time>`, and the new database to `shards/3`. A crash before
+ * the first rename leaves the old shard unchanged, and the next repair starts over. After a crash between the two
+ * renames, `shards/3` is missing and `ready` is there; the next repair does the second rename. If the disk is full or
+ * any other step fails, the new files are removed and the old shard stays.
+ */
+
+import { rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../../kit/clock.ts'
+import { countRescued, type QueueLoss } from './count-rescued.ts'
+import { shardPath } from '../../shard/data-directory.ts'
+import { IdMark } from '../../shard/id-mark.ts'
+import { foreignReason } from '../../shard/shard-records.ts'
+import {
+  type Rescued,
+  type RescueOptions,
+  rescueRecords,
+} from '../../shard/recovery/rescue-records.ts'
+import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../../store/write-file.ts'
+import { exists } from '../../store/exists.ts'
+
+export interface RepairOptions extends Omit<RescueOptions, 'staging' | 'target'> {
+  /** The data directory. This process must hold its lock. */
+  readonly directory: string
+  readonly shard: number
+}
+
+export interface Repaired {
+  readonly records: number
+  readonly losses: readonly QueueLoss[]
+  /** The path of the old shard; undefined if there was none. */
+  readonly kept: string | undefined
+}
+
+/**
+ * Finishes a repair that was interrupted between its two renames. Removes the leftovers of any other interrupted
+ * repair.
+ *
+ * @returns true if a repair was finished, so that the shard is complete now.
+ */
+export async function finishRepair(directory: string, shard: number): Promise<boolean> {
+  const place = placeOf(directory, shard)
+  const isReady = (await exists(place.ready)) && (await exists(place.fresh))
+  // If the old shard is in its place, a server may have written to it since: the new database is stale.
+  const isFinished = isReady && !(await exists(place.shard))
+  if (isFinished) await moveIn(place)
+  await rm(place.work, { recursive: true, force: true })
+  return isFinished
+}
+
+/**
+ * Repairs one shard, including a missing one. Call `finishRepair` first.
+ *
+ * @throws Error if the records belong to another number of shards; also the errors of the file system and of LevelDB.
+ *   The old shard is unchanged then.
+ */
+export async function repairShard(options: RepairOptions): Promise<Repaired> {
+  const place = placeOf(options.directory, options.shard)
+  try {
+    await makePrivateDirectory(place.work)
+    const { rescued, losses } = await build(options, place)
+    // The ids of lost records are unknown. If the shard is distrusted but not replaced, it only skips ids.
+    const idMark = { directory: options.directory, shard: options.shard }
+    if (rescued.mayLose) await (await IdMark.read(idMark)).distrust()
+    await writeFileAtomically(place.ready, '', 0o600)
+    const kept = await moveAway(place.shard, options.clock)
+    await moveIn(place)
+    return { records: rescued.records, losses, kept }
+  } finally {
+    const isHalfMoved = (await exists(place.ready)) && !(await exists(place.shard))
+    if (!isHalfMoved) await rm(place.work, { recursive: true, force: true })
+  }
+}
+
+interface Place {
+  readonly shard: string
+  readonly work: string
+  readonly staging: string
+  readonly fresh: string
+  readonly ready: string
+}
+
+function placeOf(directory: string, index: number): Place {
+  const shard = shardPath(directory, index)
+  const work = `${shard}.repair`
+  return {
+    shard,
+    work,
+    staging: join(work, 'staging'),
+    fresh: join(work, 'shard'),
+    ready: join(work, 'ready'),
+  }
+}
+
+async function build(
+  options: RepairOptions,
+  place: Place,
+): Promise<{ readonly rescued: Rescued; readonly losses: readonly QueueLoss[] }> {
+  const { clock, files } = options
+  const staging = files.create(place.staging, clock)
+  const target = files.create(place.fresh, clock)
+  try {
+    await staging.open()
+    await target.open()
+    const rescued = await rescueRecords({ ...options, directory: place.shard, staging, target })
+    assertOwn(options.shard, rescued)
+    const counted = { ...rescued, store: target, shard: options.shard, clock }
+    const losses = await countRescued(counted)
+    // LevelDB syncs a table when it is written. This write syncs the log, which has everything that is in no table
+    // yet.
+    await target.write([], { sync: true })
+    await target.close()
+    await syncDirectory(place.fresh)
+    return { rescued, losses }
+  } finally {
+    await staging.close()
+    await target.close()
+  }
+}
+
+/** A file of another shard brings a few of its records. More of them mean that this is the wrong directory. */
+function assertOwn(shard: number, { records, foreignRecords }: Rescued): void {
+  if (foreignRecords * 10 <= records) return
+  throw new Error(
+    `${foreignRecords} of ${foreignRecords + records} records of shard ${shard} belong to bots of other shards: ` +
+      foreignReason,
+  )
+}
+
+async function moveIn(place: Place): Promise<void> {
+  await rename(place.fresh, place.shard)
+  await syncDirectory(dirname(place.shard))
+}
+
+/** Returns undefined if there is nothing to move. */
+async function moveAway(shard: string, clock: Clock): Promise<string | undefined> {
+  if (!(await exists(shard))) return undefined
+  const time = Math.floor(clock.nowMs() / 1_000)
+  let kept = `${shard}.damaged-${time}`
+  for (let number = 2; await exists(kept); number++) kept = `${shard}.damaged-${time}-${number}`
+  await rename(shard, kept)
+  await syncDirectory(dirname(shard))
+  return kept
+}

@@ -1,0 +1,64 @@
+/** GET /v1/history: what the server did in each minute of the last day. Nodes that do not answer are left out. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ResultOf } from '../../api/operation.ts'
+import { serverOperations } from './server-operations.ts'
+import { recordOf } from '../../kit/record-of.ts'
+import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+import {
+  addServerMinutes,
+  deliveryModes,
+  deliveryPercentileMs,
+  serverCounts,
+  type ServerMinute,
+} from '../../kit/server-minute.ts'
+import { measureRest } from '../../admission/budgets/charge-calls.ts'
+import { addOperation } from '../../private-api/add-operations.ts'
+
+type Options = Pick<PrivateApiParts, 'minutes'> & AskingRoute<'history'>
+type HistoryJson = ResultOf<typeof serverOperations.getServerHistory>
+
+export function addHistoryRoutes(app: FastifyInstance, options: Options): void {
+  addOperation(app, serverOperations.getServerHistory, ({ request, query }) =>
+    historyOf(options, request, query.minutes),
+  )
+}
+
+async function historyOf(
+  options: Options,
+  request: FastifyRequest,
+  count: number,
+): Promise<HistoryJson> {
+  const { clock } = options
+  const owners = options.ownersOf(request)
+  // The other workers of this node have the same minutes.
+  const others = owners.others.filter((owner) => owners.isOtherNode(owner))
+  const asked = { ...options, owners: { ...owners, others } }
+  const answers = await askOwners(asked, 'history', { minutes: count })
+  measureRest(request)
+  const ofOthers = answers.flatMap(({ answer, isOtherNode }) => (isOtherNode ? answer.minutes : []))
+  const sums = new Map<number, ServerMinute>()
+  for (const each of [...options.minutes(count), ...ofOthers]) {
+    const known = sums.get(each.minute)
+    sums.set(each.minute, known === undefined ? each : addServerMinutes(known, each))
+  }
+  const first = Math.floor(clock.nowMs() / 60_000) - count + 1
+  return historyJson(
+    first,
+    Array.from({ length: count }, (_, nth) => sums.get(first + nth)),
+  )
+}
+
+/** As columns, because a chart takes these. */
+function historyJson(first: number, minutes: readonly (ServerMinute | undefined)[]): HistoryJson {
+  const percentiles = (mode: (typeof deliveryModes)[number], share: number) =>
+    minutes.map((each) => deliveryPercentileMs(each, mode, share))
+  return {
+    from: first * 60,
+    updates: recordOf(serverCounts, (name) => minutes.map((each) => each?.updates[name] ?? null)),
+    delivery: recordOf(deliveryModes, (mode) => ({
+      p50_ms: percentiles(mode, 0.5),
+      p99_ms: percentiles(mode, 0.99),
+    })),
+  }
+}

@@ -1,0 +1,65 @@
+/** One event of a tail as a line, for people or for programs. Pure. */
+import { type Static, type TSchema, Type } from 'typebox'
+import { utcText } from '../../kit/clock.ts'
+import { updateIn } from '../../api/update-in.ts'
+import { harmless } from '../../cli/output/text-table.ts'
+import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
+
+/** What the events have. docs/use/api.md says more. */
+const tailData = {
+  update: Type.Object({ update_id: Type.Integer(), type: Type.String(), bytes: Type.Integer() }),
+  confirmed: Type.Object({ count: Type.Integer(), below: Type.Integer() }),
+  dropped: Type.Object({ count: Type.Integer(), below: Type.Integer() }),
+  missed: Type.Object({ count: Type.Integer() }),
+} as const
+
+type TailData = Static<(typeof tailData)['update']> & Static<(typeof tailData)['confirmed']>
+
+/** Returns the fields that an event of this name has; undefined for one of a later server. */
+export function tailDataOf(name: string): TSchema | undefined {
+  return new Map<string, TSchema>(Object.entries(tailData)).get(name)
+}
+
+/**
+ * Returns an event as JSON on one line: the fields that the server sent, byte for byte, after the name of the event. The
+ * line breaks in it are between tokens of JSON, because none can be within a string.
+ */
+export function tailJson({ name, data }: StreamedEvent): string {
+  return `{"event":${JSON.stringify(name)},${onOneLine(data).slice(1)}`
+}
+
+/** Returns an event for people. `nowMs` is the wall time at which it has arrived, since events have no time of their own. */
+export function tailLine(event: StreamedEvent, nowMs: number): string {
+  return harmless(`${utcText(nowMs)}  ${textOf(event)}`)
+}
+
+function textOf({ name, data }: StreamedEvent): string {
+  const fields: TailData = JSON.parse(data)
+  const { update_id: id, type, bytes, count, below } = fields
+  switch (name) {
+    case 'update':
+      return `update ${id}  ${type}  ${bytes} bytes${payloadText(data)}`
+    case 'confirmed':
+      return `confirmed ${updatesText(count)} below ${below}`
+    case 'dropped':
+      return `dropped ${updatesText(count)} below ${below}, which the bot did not want`
+    case 'missed':
+      return `missed ${count} events, because this reader was too slow`
+    default:
+      // A later server may have more.
+      return `${name} ${onOneLine(data)}`
+  }
+}
+
+function payloadText(data: string): string {
+  const update = updateIn(data)
+  return update === '' ? '' : `  ${onOneLine(update)}`
+}
+
+function onOneLine(json: string): string {
+  return json.replaceAll('\n', ' ')
+}
+
+function updatesText(count: number): string {
+  return count === 1 ? '1 update' : `${count} updates`
+}

@@ -1,0 +1,28 @@
+/** The call that shows live what is pushed. */
+import { Type } from 'typebox'
+import { botPath, content, declareOperations } from '../../api/operation.ts'
+
+export const tailOperations = declareOperations('updates', {
+  tailQueue: {
+    route: `GET ${botPath}/tail`,
+    scope: 'read',
+    about: 'queue',
+    portal: 'look',
+    lasts: true,
+    command: 'tail',
+    summary: 'Shows live what is pushed to a queue and confirmed',
+    description: 'The response goes on until one side ends it.',
+    query: () => ({
+      payload: Type.Boolean({
+        default: false,
+        description: 'Whether the events have the updates themselves.',
+      }),
+    }),
+    results: () => ({
+      200: content(
+        'text/event-stream',
+        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.',
+      ),
+    }),
+  },
+})

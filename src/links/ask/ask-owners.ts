@@ -1,0 +1,133 @@
+/** Asks other workers questions, one of them or all. */
+import type { FastifyRequest } from 'fastify'
+import { type Clock, sleep } from '../../kit/clock.ts'
+import { PostboteError } from '../../kit/errors.ts'
+import type { LookPayer } from '../../queue/kept/look-payer.ts'
+import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
+import {
+  type AnswerOf,
+  type Answers,
+  type InputOf,
+  type QuestionName,
+  questions,
+} from './questions.ts'
+
+/** The worker that a question is for. */
+export interface Asked {
+  readonly clock: Clock
+  /** Opens a request to it. */
+  readonly open: (path: string) => OwnerStream
+  /** Gives the question up when it is aborted. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Asks one worker.
+ *
+ * @throws NOT_FOUND if it refuses to answer; STORE_UNAVAILABLE or OUTCOME_UNKNOWN if it is lost, or has another problem
+ */
+export async function ask<Name extends QuestionName>(
+  { clock, open, signal }: Asked,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<AnswerOf<Name>> {
+  const { path, query } = questions[name]
+  const body = input === undefined || query !== undefined ? '' : JSON.stringify(input)
+  const target = query === undefined ? path : `${path}?${queryText(input)}`
+  const { status, text } = await postToOwner(clock, () => open(target), { body, signal })
+  if (status === 200) return JSON.parse(text)
+  throw new PostboteError(status === 404 ? 'NOT_FOUND' : 'STORE_UNAVAILABLE')
+}
+
+function queryText(input: unknown): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(Object(input))) {
+    if (typeof value === 'string' || typeof value === 'number') query.set(name, `${value}`)
+  }
+  return query.toString()
+}
+
+/** What a route has that asks all workers. */
+export interface AskingRoute<Name extends QuestionName> {
+  readonly clock: Clock
+  /** What this worker answers. */
+  readonly answers: Pick<Answers, Name>
+  ownersOf(request: FastifyRequest): Owners
+}
+
+export interface AllAsked<Name extends QuestionName>
+  extends Pick<AskingRoute<Name>, 'clock' | 'answers'> {
+  readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
+  /** Default: `ownersAnswerMs`. */
+  readonly withinMs?: number
+  readonly paid?: PaidQuestion
+}
+
+/** Who pays for a question that costs much. */
+export interface PaidQuestion {
+  readonly payer: LookPayer | undefined
+  /** What it costs this worker, so about as much as each other one. */
+  readonly costMs: number
+}
+
+/** What one worker answered. */
+export interface OwnerAnswer<Answer> {
+  readonly answer: Answer
+  /** Whether the worker is one of another node. */
+  readonly isOtherNode: boolean
+}
+
+/**
+ * A question about all bots waits this long for the other workers: longer than for one that is being replaced
+ * (`ownerWaitMs`), and no longer for one that hangs.
+ */
+export const ownersAnswerMs = 5_000
+
+/**
+ * Asks all workers at once, this one among them.
+ *
+ * @returns the answers of those that answered in time, in any order. A worker that is down or hangs is
+ *   left out.
+ * @throws what this worker itself throws.
+ */
+export async function askOwners<Name extends QuestionName>(
+  { clock, owners, answers, withinMs = ownersAnswerMs, paid }: AllAsked<Name>,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<readonly OwnerAnswer<AnswerOf<Name>>[]> {
+  if (paid !== undefined) await pay(paid, owners)
+  const over = new AbortController()
+  const { signal } = over
+  const answered: OwnerAnswer<AnswerOf<Name>>[] = []
+  const others = owners.others.map(async (owner) => {
+    const open = (path: string): OwnerStream => owners.openStream(owner, path)
+    try {
+      const answer = await ask({ clock, open, signal }, name, input)
+      if (!signal.aborted) answered.push({ answer, isOtherNode: owners.isOtherNode(owner) })
+    } catch (error) {
+      if (!(error instanceof PostboteError) && !signal.aborted) throw error
+    }
+  })
+  const late = sleep(clock, withinMs, signal)
+  try {
+    answered.push({ answer: await answers[name](input), isOtherNode: false })
+    await Promise.race([Promise.all(others), late])
+  } finally {
+    over.abort()
+  }
+  return answered
+}
+
+/**
+ * The others do not know who asks them, so all of it is paid here. It is paid before anybody is asked: many questions that come
+ * at once would all begin otherwise.
+ */
+async function pay(
+  { payer, costMs }: PaidQuestion,
+  { others }: Pick<Owners, 'others'>,
+): Promise<void> {
+  const turn = payer?.turn()
+  // In the same turn of the event loop, others would ask for theirs before this is charged.
+  if (turn !== undefined) await turn
+  payer?.charge(costMs * (others.length + 1))
+}

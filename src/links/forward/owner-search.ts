@@ -1,0 +1,83 @@
+/**
+ * One request's search for the place that has its shard. While the shard passes from one place to the next, nobody has it,
+ * or the one that was asked refuses and does nothing. The request then asks again, for a limited time that begins anew whenever
+ * it hears who has the shard (`OwnerWait`).
+ */
+import type { Clock } from '../../kit/clock.ts'
+import { OwnerWait } from '../owner-wait.ts'
+import type { ResponseHead } from '../link/response-head.ts'
+import type { ShardOwnerHint } from '../../process/routes.ts'
+
+/** The response of a worker that does not have the shard, to another worker only. */
+export const misdirected = { status: 421, message: 'Shard Elsewhere' } as const
+
+const ownerHeader = 'Shard-Owner'
+
+/** Takes the owner of a shard that another worker names, because it does not have the shard itself. */
+export type LearnOwner = (owner: ShardOwnerHint) => void
+
+/** Returns the headers of that response. It says who has the shard, as far as the worker knows. */
+export function misdirectedHeaders(
+  owner: ShardOwnerHint | undefined,
+): Record<string, string | number> {
+  const named = owner === undefined ? {} : { [ownerHeader]: `${owner.epoch}/${owner.boot}` }
+  return { ...named, 'Content-Length': 0 }
+}
+
+/**
+ * Calls `learn` with what such a response says about the owner. Returns whether it names one: then the shard is there, or on its
+ * way there.
+ */
+export function learnOwner({ headers }: ResponseHead, learn: LearnOwner): boolean {
+  const value = headers[headers.indexOf(ownerHeader) + 1] ?? ''
+  const [, epoch, boot] = /^(\d{1,15})\/([0-9a-f]*)$/.exec(value) ?? []
+  if (epoch === undefined || boot === undefined) return false
+  learn({ epoch: Number(epoch), boot })
+  return boot !== ''
+}
+
+/** Whether the worker has done nothing because it does not have the shard. A bot or an upstream server has its own 421. */
+export function isMisdirected({ status, message }: ResponseHead): boolean {
+  return status === misdirected.status && message === misdirected.message
+}
+
+/**
+ * A request whose shard nobody has at the moment asks for its owner again after this time. Chosen: a shard is opened in 60 to
+ * 200 ms, and looking costs microseconds.
+ */
+const ownerAskAgainMs = 25
+/**
+ * Later it asks again after a tenth of the time that it has waited, up to this: thousands of polls may wait for a shard that
+ * takes seconds to open, and their questions must not keep its worker from that.
+ */
+const ownerAskAgainMsMax = 100
+
+export class OwnerSearch {
+  readonly #clock: Clock
+  readonly #wait: OwnerWait
+  #asked: number | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#wait = new OwnerWait(clock)
+  }
+
+  /** The request is about to ask this place, because the routes say that it has the shard. A new one is news. */
+  asks(place: number): void {
+    if (this.#asked !== undefined && this.#asked !== place) this.#wait.renew()
+    this.#asked = place
+  }
+
+  /** Takes the response of a worker that does not have the shard. */
+  misdirected(head: ResponseHead, learn: LearnOwner): void {
+    if (learnOwner(head, learn)) this.#wait.renew()
+  }
+
+  /** Calls `attempt` a moment later. Returns false if the search has lasted too long. */
+  again(attempt: () => void): boolean {
+    if (this.#wait.isOver) return false
+    const pauseMs = Math.max(ownerAskAgainMs, this.#wait.waitedMs / 10)
+    this.#clock.after(Math.min(pauseMs, ownerAskAgainMsMax), attempt)
+    return true
+  }
+}

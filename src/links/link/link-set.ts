@@ -1,0 +1,104 @@
+/**
+ * The links of a worker to all others, one each. A call may also have a link of its own: a stream, which would delay other
+ * requests, and a call to this worker's own place, where the kept link may lead to the process that leaves it.
+ *
+ * A place is a number that stands for a worker, of this machine or of another node. Where it is, is asked anew for each
+ * attempt to connect.
+ */
+import type { Clock } from '../../kit/clock.ts'
+import { connectLink } from './connect-link.ts'
+import type { LinkAddress } from './link-address.ts'
+import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
+import type { LinkSecurity } from '../../process/node-links.ts'
+import { CallGivenUp, type LinkConnection, OwnerLink } from './owner-link.ts'
+
+export interface LinkSetOptions {
+  readonly clock: Clock
+  /** Returns undefined if nobody is known to be in the place: its calls are lost with PeerUnreachable. */
+  readonly addressOf: (place: number) => LinkAddress | undefined
+  /** Needed if an address is a port of another node. */
+  readonly security?: LinkSecurity | undefined
+}
+
+export interface LinkTo {
+  readonly place: number
+  /** The call gets a new link, which nothing else uses. */
+  readonly isFresh: boolean
+}
+
+export class LinkSet {
+  readonly #options: LinkSetOptions
+  /** By place. */
+  readonly #kept = new Map<number, OwnerLink>()
+  /** All that may be open, with their places. */
+  readonly #all = new Map<OwnerLink, number>()
+  #isLeaving = false
+  #hasGivenUp = false
+
+  constructor(options: LinkSetOptions) {
+    this.#options = options
+  }
+
+  /** Whether this worker ends so soon that no request should look for its owner again. */
+  get hasGivenUp(): boolean {
+    return this.#hasGivenUp
+  }
+
+  call(to: LinkTo, request: LinkRequest, receiver: ResponseReceiver): LinkCall {
+    if (!to.isFresh) return this.#keptTo(to.place).call(request, receiver)
+    const link = this.#newLink(to)
+    const call = link.call(request, receiver)
+    link.endWhenIdle()
+    return call
+  }
+
+  /**
+   * Closes all links to a place at once, because another process has what its calls are about. Those calls are lost: with
+   * PeerUnreachable, if nothing of them was sent, and otherwise with another error. The next call connects anew.
+   */
+  drop(place: number): void {
+    this.#kept.delete(place)
+    for (const [link, to] of this.#all) if (to === place) link.close()
+  }
+
+  /** This worker ends: the owners, also those of later calls, answer polls with an empty list instead of waiting. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const link of this.#all.keys()) link.leave()
+  }
+
+  /**
+   * The calls to these places are lost: with PeerUnreachable, if nothing of them was sent, and otherwise with CallGivenUp.
+   * Those with a link of their own go on.
+   */
+  giveUp(isAmong: (place: number) => boolean): void {
+    this.#hasGivenUp = true
+    for (const [place, link] of this.#kept) if (isAmong(place)) link.close(new CallGivenUp())
+  }
+
+  close(): void {
+    for (const link of this.#all.keys()) link.close()
+    this.#kept.clear()
+  }
+
+  #keptTo(place: number): OwnerLink {
+    const kept = this.#kept.get(place)
+    if (kept?.isLeft === false) return kept
+    const link = this.#newLink({ place, isFresh: false })
+    this.#kept.set(place, link)
+    return link
+  }
+
+  #newLink({ place }: LinkTo): OwnerLink {
+    const { clock, security } = this.#options
+    const connect = (take: (bytes: Buffer) => void): LinkConnection | undefined => {
+      const address = this.#options.addressOf(place)
+      return address === undefined ? undefined : connectLink({ address, security, take })
+    }
+    const closed = (): void => void this.#all.delete(link)
+    const link: OwnerLink = new OwnerLink({ clock, connect, closed })
+    this.#all.set(link, place)
+    if (this.#isLeaving) link.leave()
+    return link
+  }
+}

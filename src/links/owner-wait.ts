@@ -1,0 +1,48 @@
+/** How long a call looks for the owner of its shard, while the shard passes from one to the next. */
+import type { Clock } from '../kit/clock.ts'
+import { PostboteError } from '../kit/errors.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../kit/private-api-limits.ts'
+
+/** A worker that was asked does not have the shard, has done nothing, and says who has it, or opens it now. */
+export class ShardMoves extends PostboteError {
+  constructor(cause: unknown) {
+    super('STORE_UNAVAILABLE', { cause })
+  }
+}
+
+/**
+ * The wait of one call: `ownerWaitMs` without a word about the shard. A planned move says where the shard goes, and whoever hears
+ * that waits anew, so that a shard that opens slowly fails nobody.
+ */
+export class OwnerWait {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #sinceMs: number
+  #untilMs: number
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>, sinceMs = clock.monotonicMs()) {
+    this.#clock = clock
+    this.#sinceMs = sinceMs
+    this.#untilMs = sinceMs + ownerWaitMs
+  }
+
+  /** How long the call has waited. */
+  get waitedMs(): number {
+    return this.#clock.monotonicMs() - this.#sinceMs
+  }
+
+  get isOver(): boolean {
+    return this.#clock.monotonicMs() >= this.#untilMs
+  }
+
+  /** Whether a call that has failed with this error did nothing, and may look for an owner again. */
+  mayRepeat(error: unknown): boolean {
+    if (error instanceof ShardMoves) this.renew()
+    return error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE' && !this.isOver
+  }
+
+  /** Somebody has said who has the shard. */
+  renew(): void {
+    const untilMs = this.#clock.monotonicMs() + ownerWaitMs
+    this.#untilMs = Math.min(untilMs, this.#sinceMs + ownerWaitMsMax)
+  }
+}

@@ -1,0 +1,49 @@
+/** All commands. Dispatch, `--help`, docs/reference/cli.md and the shell completions are derived from this table. */
+import { benchCommand } from '../cli/commands/bench-command.ts'
+import { completionCommand } from '../cli/completion/completion-command.ts'
+import type { CommandRow } from '../cli/commands/command-row.ts'
+import { doctorCommand } from '../cli/doctor/doctor-command.ts'
+import { importCommand } from '../features/backup/import-command.ts'
+import { auditCommand } from '../features/keys/audit-command.ts'
+import { botsCommands } from '../features/bots/bots-commands.ts'
+import { deadLettersCommands } from '../features/look-back/dead-letters-commands.ts'
+import { eventsCommand } from '../features/events/events-command.ts'
+import { exportCommand } from '../features/backup/export-command.ts'
+import { typesCommand } from '../features/server/types-command.ts'
+import { historyCommand } from '../features/server/history-command.ts'
+import { keysCommands } from '../features/keys/keys-commands.ts'
+import { portalCommands } from '../features/portal/portal-commands.ts'
+import { queueCommands } from '../features/bots/queue-commands.ts'
+import { relayCommands } from '../features/relay/relay-commands.ts'
+import { replaysCommands } from '../features/look-back/replays-commands.ts'
+import { summaryCommand } from '../features/fleet/summary-command.ts'
+import { tailCommand } from '../features/tail/tail-command.ts'
+import { updatesCommands } from '../features/look-back/updates-commands.ts'
+import { webhookCommands } from '../features/bots/webhook-commands.ts'
+import { databaseCommands, serverCommands } from './server-commands.ts'
+
+/** In the order in which the help lists them. */
+export const commandTable: readonly CommandRow[] = [
+  ...serverCommands,
+  exportCommand,
+  importCommand,
+  ...databaseCommands,
+  doctorCommand,
+  benchCommand,
+  ...botsCommands,
+  summaryCommand,
+  historyCommand,
+  typesCommand,
+  ...webhookCommands,
+  ...relayCommands,
+  ...queueCommands,
+  tailCommand,
+  ...updatesCommands,
+  ...replaysCommands,
+  ...deadLettersCommands,
+  eventsCommand,
+  ...portalCommands,
+  ...keysCommands,
+  auditCommand,
+  completionCommand,
+]

@@ -1,0 +1,584 @@
+/**
+ * Puts a worker together: its shards, its bots and the two APIs, according to the options of the server. All layers below
+ * get what they need from here and do not know about processes.
+ */
+import { randomInt } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { keysShard } from '../shard/records/access-key-record.ts'
+import { PortalFrame } from '../access/portal-frame.ts'
+import { PrivateApiGuard } from '../access/private-api-guard.ts'
+import type { AddedType } from '../kit/added-type.ts'
+import { createPrivateApi } from './private-api.ts'
+import type { PrivateApiOptions } from './private-api.ts'
+import type { WorkerKeys } from '../access/worker-keys.ts'
+import { QueueTimes } from '../features/fleet/queue-times.ts'
+import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
+import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
+import type { BotCache } from '../bots/bot-cache.ts'
+import { KeptSweeper } from '../features/look-back/kept-sweeper.ts'
+import { BotRegistry } from '../bots/registry.ts'
+import { isServed } from '../api/token.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { Config } from '../config/config.ts'
+import { otlpSettings } from '../config/otlp-settings.ts'
+import type { Counters } from '../kit/counters.ts'
+import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
+import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
+import { TokenRefusals } from '../admission/token-refusals.ts'
+import { UpdatesReply } from '../bot-api/updates-reply.ts'
+import { pipelinedPerTurnMax } from '../http/limits.ts'
+import { delayedRefusalsPerWorkerMax } from '../kit/limits.ts'
+import type { CheckPool } from '../queue/check/check-pool.ts'
+import type { CompressPool } from '../queue/compress-pool.ts'
+import type { Retention } from '../queue/kept/retention.ts'
+import { QueueLevels } from '../queue/queue-levels.ts'
+import { WindowBudget } from '../queue/window/window-budget.ts'
+import { RefusedUpdates } from '../features/relay/refused-updates.ts'
+import { damagedFiles } from '../shard/damaged-files.ts'
+import { engineOf, type EngineSettings } from '../nodes/engine-of.ts'
+import { ShardDamaged } from '../store/shard-damaged.ts'
+import type { VerifyThread } from '../store/store-files.ts'
+import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
+import { ShardMarks, shardTroubles } from '../shard/recovery/shard-marks.ts'
+import type { ListenerCertificates } from '../http/listener.ts'
+import { workerConnectionLimit } from '../process/connection-limit.ts'
+import { requestOrigin } from '../http/connection-origin.ts'
+import type { Log } from '../kit/surroundings.ts'
+import { Tracer } from '../kit/tracing/tracer.ts'
+import { type BodyBudgets, bodyBudgets } from '../admission/budgets/body-budgets.ts'
+import { Databases } from '../worker/databases.ts'
+import { holdConnection, streamPlace } from '../admission/connections/client-connections.ts'
+import { EndingSoon } from '../features/server/ending-soon.ts'
+import { loopDelayOf } from '../process/loop-delay.ts'
+import type { MetricSlot } from '../process/shared-memory/metric-slot.ts'
+import { BodyFilter } from '../admission/body-filter.ts'
+import { workerHeader } from '../links/forward/forward-headers.ts'
+import { RequestRouter } from '../links/forward/request-router.ts'
+import { ShardMap } from '../process/shard-map.ts'
+import { SharedMemory } from '../process/shared-memory/shared-memory.ts'
+import { ownNode, version } from '../worker/own-node.ts'
+import { ownersOf } from '../worker/owners-of.ts'
+import type { RelayOrigins } from '../features/relay/relay-origins.ts'
+import { ShardChecker } from '../worker/shard-checker.ts'
+import { workerHandlers } from './worker-handlers.ts'
+import { workerThreads } from './worker-threads.ts'
+import type { UpstreamServices } from '../bot-api/upstream-services.ts'
+import { workerKeys } from '../worker/worker-keys.ts'
+import { WebhookFactory } from '../worker/webhook-factory.ts'
+import { type WorkerEvents, workerEvents } from '../features/events/worker-events.ts'
+import { clientAddressOf, workerGate } from '../worker/worker-gate.ts'
+import { PortalListener } from './portal-listener.ts'
+import { PublicProbes } from './public-probes.ts'
+import { SpanExporter } from '../features/tracing/span-exporter.ts'
+import { setAddedTypes } from '../kit/update-types.ts'
+import { windowBytesOf } from '../worker/window-memory.ts'
+import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
+import type { WorkerStart } from '../process/channel/worker-control.ts'
+import type { Ways, WorkerApp } from '../worker/worker.ts'
+
+/** What the primary passes to every worker; cloned over the process channel. */
+export interface WorkerSettings {
+  readonly config: Config
+  readonly dataDir: string
+  /** In the order of their numbers. */
+  readonly addedTypes: readonly AddedType[]
+  readonly adminKey: string
+  readonly eventSecrets: readonly string[]
+  readonly certificates: ListenerCertificates
+  /** The file of the shared memory. */
+  readonly regionPath: string
+  /** What stores the shards. */
+  readonly store: EngineSettings
+  /** When the server started, on the clock of the machine. */
+  readonly startedAtMs: number
+}
+
+export interface WorkerAppContext {
+  readonly start: WorkerStart
+  readonly settings: WorkerSettings
+  readonly ways: Ways
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Parts extends WorkerAppContext {
+  readonly memory: SharedMemory
+  readonly engine: StoreEngine
+  readonly databases: Databases
+  readonly slot: MetricSlot
+  readonly events: WorkerEvents
+  readonly map: ShardMap
+  readonly router: RequestRouter
+  readonly guard: PrivateApiGuard
+  readonly gate: BudgetGate
+  readonly bodies: BodyBudgets
+  /** Set only with `--upstream`. */
+  readonly upstream: UpstreamServices | undefined
+  /** Set only if updates are traced. */
+  readonly tracer: Tracer | undefined
+}
+
+/** With an upstream server, a call may take this long to arrive: 50 MB, the most that an upload may have, at 85 KB/s. */
+const uploadTimeoutMs = 600_000
+
+export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+  const { start, settings, clock, log } = context
+  setAddedTypes(settings.addedTypes)
+  const memory = SharedMemory.attach(settings.regionPath)
+  const slot = memory.slot(start.worker, start.generation)
+  const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
+  const upstream = await upstreamOf(context, slot)
+  const engine = await engineOf(settings.store)
+  const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
+  const guard = guardOf(context, memory, databases)
+  const gate = workerGate(clock, guard)
+  const bodies = bodiesOf(slot, guard, gate)
+  const events = workerEvents({ ...context, engine, memory }, slot)
+  const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
+  const exporter = spanExporterOf(context, slot)
+  const tracer = tracerOf(context, exporter)
+  const common = { ...context, ...made, tracer }
+  const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
+  const { router } = parts
+  const space = await spaceOf(parts)
+  const webhooks = webhooksOf(parts)
+  const relayOrigins = await relayOriginsOf(parts, webhooks)
+  const registry = registryOf(parts, { webhooks, relayOrigins, space })
+  const { pool, checkPool, verifyThread } = workerThreads(parts)
+  const marks = new ShardMarks({ dataDir: settings.dataDir, log })
+  const checker = checkerOf(parts, registry.bots, { marks, verifyThread })
+  const streams = noStreams()
+  const { keys, startKeys } = workerKeys(parts, registry.bots)
+  const pacing = pacingOf(parts)
+  const bot = botApiOf(parts, { registry, pool, pacing })
+  const privateOptions = privateOptionsOf(parts, { registry, streams, checkPool, checker, keys })
+  const privateApi = createPrivateApi(privateOptions)
+  const portal = portalOf(parts, privateOptions, pacing)
+  const probes = probesOf(parts, privateOptions)
+  await Promise.all([bot.app.ready(), privateApi.ready()])
+  const life = new WorkerLifeCycle({
+    ...parts,
+    bots: registry.bots,
+    fleet: registry.fleet,
+    replays: registry.replays,
+    relays: registry.relays,
+    relayOrigins,
+    space,
+    webhooks,
+    pools: [pool, checkPool, verifyThread],
+    exporter,
+    pacing,
+    sweepers: sweepersOf(parts, registry, space),
+    keys,
+    startKeys,
+    loopDelay: loopDelayOf(parts),
+    endingSoon: endingSoonOf(parts, space),
+    streams,
+    shards: start.shards,
+    past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
+    marks,
+    checker,
+    dataDir: settings.dataDir,
+  })
+  return Object.assign(life, {
+    handlers: workerHandlers({ ...parts, probes, portal, bot, privateApi }),
+    botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
+    mayLast: (request: IncomingMessage) => router.mayLast(request),
+    ...keyLimitsOf(parts),
+    onRefused: () => slot.add('connections_refused', 1),
+    certificates: settings.certificates,
+    onHandshake: (isSecured: boolean) =>
+      slot.add(isSecured ? 'tls_handshakes' : 'tls_handshakes_failed', 1),
+  })
+}
+
+/** Undefined if no endpoint for spans is set. */
+function spanExporterOf(
+  { clock, log }: WorkerAppContext,
+  counters: Counters,
+): SpanExporter | undefined {
+  const settings = otlpSettings(process.env)
+  return settings && new SpanExporter({ clock, log, counters, settings })
+}
+
+function tracerOf(
+  { settings: { config } }: WorkerAppContext,
+  exporter: SpanExporter | undefined,
+): Tracer | undefined {
+  return config.traceContext || exporter !== undefined ? new Tracer(exporter?.report) : undefined
+}
+
+function bodiesOf(
+  slot: MetricSlot,
+  guard: PrivateApiGuard,
+  gate: ReturnType<typeof workerGate>,
+): ReturnType<typeof bodyBudgets> {
+  return bodyBudgets(
+    slot,
+    (request) => guard.holderOf(request),
+    (request, pieces) => gate.notePieces(request, pieces),
+  )
+}
+
+function guardOf(
+  { settings }: WorkerAppContext,
+  { endedSessions }: SharedMemory,
+  databases: Databases,
+): PrivateApiGuard {
+  const { adminKey, config } = settings
+  const clock = databases.clockOf(keysShard)
+  return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
+}
+
+function endingSoonOf(
+  { settings, ways, clock, slot, guard }: Parts,
+  space: StoreSpace | undefined,
+): EndingSoon {
+  return new EndingSoon({
+    clock,
+    gauges: slot,
+    ring: guard.ring,
+    certificates: settings.certificates,
+    routes: ways.routes,
+    space,
+  })
+}
+
+/** What works on the shards in the background. */
+function sweepersOf(
+  { clock, log, settings: { config }, start }: Parts,
+  { bots, fleet, relays, replays }: BotRegistry,
+  space: StoreSpace | undefined,
+) {
+  const kept = new KeptSweeper({
+    clock,
+    bots,
+    log,
+    retention: retentionOfServer(config),
+    bytesMax: config.retainTotalBytes,
+    shardCount: start.shardCount,
+    isNearlyLow: (shard) => space?.isNearlyLow(shard) === true,
+  })
+  return [
+    kept,
+    new ExpirySweeper({ clock, bots, log }),
+    new IdempotencyKeySweeper({ clock, bots, log }),
+    fleet,
+    replays,
+    relays,
+  ]
+}
+
+/** Delayed refusals may hold this share of the connections that a worker may have, so that most remain for requests. */
+const heldRefusalsShare = 1 / 8
+
+function pacingOf({ clock, memory }: Parts): TokenRefusals {
+  const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
+  return new TokenRefusals({
+    clock,
+    clients: memory.clients,
+    heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
+  })
+}
+
+/** What the servers of a worker ask about keys and what they cost. */
+function keyLimitsOf(parts: Parts) {
+  const { gate, guard } = parts
+  return {
+    pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
+    holderOf: (request: IncomingMessage) => guard.holderOf(request),
+    holderWaitMs: (holder: string) => gate.holderWaitMs(holder),
+    onPieces: (request: IncomingMessage, pieces: number) => gate.notePieces(request, pieces),
+  }
+}
+
+/** The calls of keys wait for later turns (call-turns.ts); a client over its budget gets one response. */
+function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
+  return (request) => {
+    const isPrivate = requestOrigin(request)?.listener === 'private'
+    if (isPrivate && guard.holderOf(request) !== undefined) return Infinity
+    return gate.isOver(request) ? 1 : pipelinedPerTurnMax
+  }
+}
+
+function checkerOf(
+  { settings, clock, log, engine, slot: counters, events }: Parts,
+  bots: BotCache,
+  { marks, verifyThread }: { readonly marks: ShardMarks; readonly verifyThread: VerifyThread },
+): ShardChecker {
+  return new ShardChecker({
+    dataDir: settings.dataDir,
+    storeFiles: engine.files,
+    clock,
+    log,
+    marks,
+    verifyThread,
+    counters,
+    report: events.report,
+    onTables: (shard, damage) => {
+      if (damage === undefined) return bots.trust(shard)
+      bots.doubt(shard)
+      // What is read from such a table may be wrong, and a confirm after it would delete what a repair can rescue.
+      bots.endStore(shard, new ShardDamaged(damage))
+    },
+  })
+}
+
+function spaceOf({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
+  const { dataDir, config } = settings
+  return engine.space({ clock, dataDir, reserveBytes: config.diskReserveBytes })
+}
+
+/** A random number from a CSPRNG: the first update ids should not be guessable. */
+function random(): number {
+  return randomInt(2 ** 47) / 2 ** 47
+}
+
+/** This imports the upstream services only if they are used, because loading them takes a while. */
+async function upstreamOf(
+  { settings, clock }: WorkerAppContext,
+  counters: Counters,
+): Promise<UpstreamServices | undefined> {
+  const { upstream } = settings.config
+  if (upstream === undefined) return undefined
+  const { UpstreamServices: Services } = await import('../bot-api/upstream-services.ts')
+  return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
+}
+
+function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boolean): RequestRouter {
+  const { clock, start, settings, memory, slot, ways, guard, gate, bodies, upstream } = parts
+  const hasUpstream = upstream !== undefined
+  return new RequestRouter({
+    clock,
+    self: start.worker,
+    ownShard: start.shards[0] ?? 0,
+    serves,
+    ...ways,
+    counters: slot,
+    ownerOf: (shard) => memory.shardTable.owner(shard),
+    hangsOf: (worker) => memory.shardTable.hangs(worker),
+    hasUpstream,
+    hasPublicPortal: settings.config.portal !== undefined,
+    onRefused: (request) => gate.noteRefused(request),
+    judge: new BodyFilter({
+      guard,
+      filter: settings.config.filter,
+      takesForeignTokens: settings.config.foreignTokens,
+      hasUpstream,
+    }),
+    bodies,
+  })
+}
+
+function webhooksOf(parts: Parts): WebhookFactory {
+  const { settings, slot: counters, events, upstream } = parts
+  const { config } = settings
+  const { report } = events
+  return new WebhookFactory({
+    ...parts,
+    config,
+    windowBytes: windowBytesOf({ ...config, workers: parts.start.workers }),
+    random,
+    counters,
+    report,
+    attemptEvents: events.attempts,
+    replies: upstream?.replies,
+  })
+}
+
+function registryOf(
+  { settings, start, clock, engine, events, log, map, slot, tracer }: Parts,
+  own: {
+    readonly webhooks: WebhookFactory
+    readonly relayOrigins: RelayOrigins | undefined
+    readonly space: StoreSpace | undefined
+  },
+): BotRegistry {
+  const { config } = settings
+  const { webhooks, relayOrigins, space } = own
+  const { report } = events
+  const limits = {
+    updateBytesMax: config.maxUpdateBytes,
+    pendingUpdatesMax: config.maxPendingUpdates,
+    pendingBytesMax: config.maxPendingBytes,
+  }
+  return new BotRegistry({
+    clock,
+    shardOf: (botId) => map.shardOf(botId),
+    isDiskLow: (shard) => space?.isLow(shard) === true,
+    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
+    relays: relayOrigins,
+    // A shard of a database may be at another node meanwhile.
+    times: engine.shared === undefined ? new QueueTimes(settings.dataDir) : undefined,
+    refused: new RefusedUpdates({
+      clock,
+      directory: settings.dataDir,
+      isShared: engine.shared !== undefined,
+    }),
+    services: {
+      clock,
+      random,
+      counters: slot,
+      budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
+      limits,
+      retention: retentionOfServer(config),
+      levels: new QueueLevels({ clock, limits, report }),
+      report,
+      webhooks,
+      takesForeignTokens: config.foreignTokens,
+      log,
+      tracer,
+    },
+  })
+}
+
+/** As the upstream services, this is imported only if it is used. */
+async function relayOriginsOf(
+  { settings: { config, adminKey }, clock, log }: Parts,
+  { network }: WebhookFactory,
+): Promise<RelayOrigins | undefined> {
+  if (config.relayFrom.length === 0) return undefined
+  const { RelayOrigins: Origins } = await import('../features/relay/relay-origins.ts')
+  return new Origins({ from: config.relayFrom, adminKey, clock, log, random, network })
+}
+
+function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {
+  return { ms, bytes }
+}
+
+function botApiOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly pool: CompressPool
+    readonly pacing: TokenRefusals
+  },
+): BotApi {
+  const { settings, clock, log, memory, slot, upstream } = parts
+  const { config } = settings
+  return createBotApi({
+    bots: own.registry,
+    clock,
+    counters: slot,
+    log,
+    demoLog: config.demo ? log : undefined,
+    pacing: own.pacing,
+    creationGate: memory.clients,
+    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
+    filter: config.filter,
+    bodies: parts.bodies.bot,
+    webhookConnectionsMax: config.maxWebhookConnections,
+    healthOf: config.healthInWebhookInfo ? (queue) => own.registry.healthOf(queue) : undefined,
+    upstream: upstream?.proxy,
+    sealToken: sealerOf(parts),
+    clientAddressOf,
+    budget: parts.gate,
+    holding: (request) => holdConnection(request.socket),
+  })
+}
+
+function privateOptionsOf(
+  parts: Parts,
+  own: {
+    readonly registry: BotRegistry
+    readonly streams: WorkerStreams
+    readonly checkPool: CheckPool
+    readonly checker: ShardChecker
+    readonly keys: WorkerKeys
+  },
+): PrivateApiOptions {
+  const { settings, clock, log, memory, engine } = parts
+  const { config } = settings
+  return {
+    portal: { url: config.portal, frame: new PortalFrame(settings.adminKey) },
+    bots: own.registry,
+    takesForeignTokens: config.foreignTokens,
+    takesRelays: config.relayFrom.length > 0,
+    clock,
+    counters: parts.slot,
+    tracer: parts.tracer,
+    log,
+    ...own.streams,
+    readEvents: (question) => parts.events.read(question),
+    node: engine.shared?.node,
+    version,
+    keys: own.keys,
+    checkPool: own.checkPool,
+    guard: parts.guard,
+    onRefused: (request) => parts.gate.noteRefused(request),
+    payerOf: (request, botId) => parts.gate.payerOf(request, botId),
+    bodies: parts.bodies.private,
+    updateBytesMax: config.maxUpdateBytes,
+    webhookConnectionsMax: config.maxWebhookConnections,
+    secretTokenHeaders: config.secretTokenHeaders,
+    sealToken: sealerOf(parts),
+    readiness: async () => ({
+      isServed: allServed(parts),
+      hasLease: parts.databases.isAnyOn(),
+      isLeaving: parts.ways.routes.isLeaving,
+      awayDatabases: parts.databases.away(),
+      poisonedShards: memory.total('shards_poisoned'),
+      unverifiedBytes: memory.total('file_bytes_unverified'),
+      damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
+      shards: parts.map.shards,
+      troubles: await shardTroubles(settings.dataDir),
+    }),
+    shards: parts.map.shards,
+    isFirstWorker: parts.start.worker === 0,
+    checkShard: (shard) => own.checker.request(shard),
+    ownNode: () => ownNode(parts),
+    routes: parts.ways.routes,
+    shardAt: (shard) => own.registry.bots.shardAt(shard),
+    totals: () => memory.totals(),
+    histograms: () => memory.histograms(),
+    minutes: (count) => memory.history.minutes(clock.nowMs(), count),
+    streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
+    isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
+    isFromWorker: ({ raw }) =>
+      (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
+    isTls: settings.certificates.private !== undefined,
+    isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
+    ownersOf: (request) => ownersOf(parts, request),
+  }
+}
+
+function portalOf(
+  { router, memory, bodies }: Parts,
+  options: PrivateApiOptions,
+  pacing: TokenRefusals,
+): PortalListener {
+  return new PortalListener(router, {
+    ...options,
+    // Its clients have no key, so their bodies are counted by their addresses.
+    bodies: bodies.bot,
+    pacing,
+    creationGate: memory.clients,
+    clientAddressOf,
+    holding: (request) => holdConnection(request.socket),
+    isPublic: ({ raw }) => requestOrigin(raw)?.listener === 'bot',
+  })
+}
+
+function probesOf({ settings, clock, log, gate }: Parts, options: PrivateApiOptions): PublicProbes {
+  return new PublicProbes({
+    isOn: settings.config.publicHealthz,
+    clock,
+    log,
+    readiness: () => options.readiness(),
+    charge: (request) => gate.noteRefused(request),
+  })
+}
+
+function sealerOf({ upstream }: Parts): ((token: string) => string) | undefined {
+  return upstream === undefined ? undefined : (token) => upstream.sealToken(token)
+}
+
+/** Whether every shard is served, here or by another node. Those of a database that is away need not be. */
+function allServed({ ways: { routes }, memory, databases }: Parts): boolean {
+  const isAnyServed = databases.isAnyOn()
+  return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
+    if (isAnyServed && databases.isAway(shard)) return true
+    const place = routes.placeOf(shard)
+    return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
+  })
+}

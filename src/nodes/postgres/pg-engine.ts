@@ -1,0 +1,75 @@
+/** Stores shards in PostgreSQL, each in one of the databases of the cluster. Nothing of them is on this machine. */
+import { databaseOfShard } from '../../store/database-of-shard.ts'
+import type {
+  OpenedStore,
+  OpenStoreOptions,
+  SharedStore,
+  SpaceOptions,
+  StoreEngine,
+  StoreSpace,
+} from '../../store/store-engine.ts'
+import { PgSpace } from './pg-space.ts'
+import { PgReaders } from './pg-readers.ts'
+import { PgStore } from './pg-store.ts'
+import type { PgEngineOptions } from '../../store/pg-engine-options.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
+
+interface EngineDatabase {
+  readonly url: PgUrl
+  readonly readers: PgReaders
+}
+
+export class PgEngine implements StoreEngine {
+  readonly asideText =
+    'a shard is set aside because its tables are not as they were made, and all others are served: run postbote doctor, mend the tables, and reload the server'
+  readonly shared: SharedStore
+  readonly #options: PgEngineOptions
+  readonly #databases: readonly EngineDatabase[]
+
+  constructor(options: PgEngineOptions) {
+    this.#options = options
+    const name = this.#named('read')
+    this.#databases = options.databases.map((url) => {
+      return { url, readers: new PgReaders({ database: url, name }) }
+    })
+    this.shared = {
+      node: options.node,
+      databases: options.databases.length,
+      databaseIsAt: (database, server) => this.#databases[database]?.readers.endBefore(server),
+    }
+  }
+
+  async space({ clock }: Pick<SpaceOptions, 'clock'>): Promise<StoreSpace | undefined> {
+    const { databases, bytesMax } = this.#options
+    if (bytesMax === undefined) return undefined
+    const space = new PgSpace({ databases, name: this.#named('size'), bytesMax, clock })
+    // The shards of other databases must not wait for one that is silent.
+    void space.start()
+    return space
+  }
+
+  async open({ shard, boot, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
+    const { node } = this.#options
+    if (boot === undefined) throw new Error('expected the boot of the node that opens the shard')
+    const { url: database, readers } = this.#databaseOf(shard)
+    const store = new PgStore({ database, shard, owner: { node, boot }, readers, onEnded })
+    return {
+      store,
+      hasLost: false,
+      accept: async () => undefined,
+      // Opening the store finds that out.
+      probe: async () => true,
+    }
+  }
+
+  #databaseOf(shard: number): EngineDatabase {
+    const database = this.#databases[databaseOfShard(shard, this.#databases.length)]
+    if (database === undefined) throw new Error('expected a database')
+    return database
+  }
+
+  /** Names connections that hold nothing, so nobody has to end them. */
+  #named(purpose: string): string {
+    return `postbote/${this.#options.node}/${purpose}`
+  }
+}

@@ -1,0 +1,137 @@
+/** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
+import { attemptHeaders } from './attempt-headers.ts'
+import { badgeElement } from '../elements/badge.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type Column, dataTable } from '../elements/data-table.ts'
+import { cardElement, type Child, element } from '../elements/element.ts'
+import { emptyState } from '../elements/empty-state.ts'
+import { factList } from '../elements/fact-list.ts'
+import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
+import { formatCount, formatExact } from '../elements/format.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../frame/page-part.ts'
+import type { AttemptShape, QueueShape, RequestShape } from '../frame/shapes.ts'
+import { timeElement } from '../elements/time-element.ts'
+import { updateLink } from '../updates/update-link.ts'
+
+const pauseMs = 1_000
+
+/**
+ * Shows the attempts of a queue that has a webhook.
+ *
+ * @param onRead - gets the attempts, the newest first, each time that they are read
+ */
+export function attemptsPanel(
+  { api, clock, poll }: PageContext,
+  queue: BotQueueName,
+  onRead?: (attempts: readonly AttemptShape[]) => void,
+): PagePart<QueueShape['mode']> {
+  const columns: readonly Column<FoldedAttempts>[] = [
+    { title: 'Time', cell: ({ last }) => timeElement(clock, last.time) },
+    { title: 'Result', cell: resultOf },
+    { title: 'Why', cell: ({ last }) => last.error ?? '–', style: 'wrap' },
+    { title: 'Update', cell: (folded) => updatesText(folded, queue), style: 'wide' },
+    { title: 'Took', cell: ({ last }) => durationText(last), style: 'number' },
+    {
+      title: 'Next try',
+      cell: ({ last }) => timeElement(clock, last.next_retry),
+      style: 'number wide',
+    },
+  ]
+  const empty = emptyState({
+    title: 'No attempts yet.',
+    text: 'Each request to the webhook appears here, with its result. Push a test update on the tab Try.',
+  })
+  const polls = emptyState({
+    title: 'This bot has no webhook.',
+    text: 'It fetches its updates itself, so there are no attempts to deliver. Its own program sets a webhook:',
+    command: 'curl "$SERVER/bot$TOKEN/setWebhook?url=https://bot.example/hook"',
+  })
+  empty.hidden = true
+  polls.hidden = true
+  const waiting = element('div', { class: 'skeleton' })
+  let request: RequestShape | null | undefined
+  const table = dataTable('Attempts', columns, {
+    more: {
+      keyOf: ({ key }) => key,
+      detailOf: ({ attempts }) => attemptDetails(attempts, queue, request),
+    },
+  })
+  let mode: QueueShape['mode'] | undefined
+  const hurry = poll(pauseMs, async () => {
+    if (mode !== 'webhook') return
+    const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
+    request = rest.request
+    waiting.hidden = true
+    empty.hidden = attempts.length > 0
+    table.show(foldAttempts(attempts))
+    onRead?.(attempts)
+  })
+  const show = (now: QueueShape['mode']): void => {
+    const isNew = mode !== now
+    mode = now
+    polls.hidden = now === 'webhook'
+    if (now !== 'webhook') waiting.hidden = true
+    if (isNew) hurry()
+  }
+  return { root: cardElement('Attempts', waiting, polls, empty, table.root), show }
+}
+
+function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | string)[] {
+  const isGood = last.error === null
+  const word = last.status === null ? (isGood ? 'delivered' : 'failed') : `${last.status}`
+  const times = element('span', { class: 'times' }, `× ${formatCount(attempts.length)}`)
+  const state = badgeElement(word, isGood ? 'healthy' : 'failing')
+  return attempts.length > 1 ? [state, times] : [state]
+}
+
+function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
+  const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
+  return ids.length > 1 ? `${formatCount(ids.length)} updates` : updateLink(queue, ids[0])
+}
+
+/** What requests look like now, and each attempt of a line with everything that is known of it. */
+function attemptDetails(
+  attempts: readonly AttemptShape[],
+  queue: BotQueueName,
+  request: RequestShape | null | undefined,
+): HTMLElement {
+  const [first, ...others] = attempts
+  const each = others.map((attempt) =>
+    element(
+      'details',
+      { class: 'options' },
+      element('summary', {}, `${formatExact(attempt.time)}, update ${attempt.update_id ?? '–'}`),
+      attemptFacts(attempt, queue),
+    ),
+  )
+  const facts = first && attemptFacts(first, queue)
+  return element('div', {}, attemptHeaders(request, undefined), facts, ...each)
+}
+
+/** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
+export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLElement {
+  const { next_retry: retry, response_body: body, traceparent } = attempt
+  const facts = factList()
+  facts.show([
+    ['Ended', formatExact(attempt.time)],
+    ['Update', updateLink(queue, attempt.update_id)],
+    ['Address', attempt.address ?? '–'],
+    ['Status', `${attempt.status ?? 'no response'}`],
+    ['Took', durationText(attempt)],
+    ['Error', attempt.error ?? 'none'],
+    ['Next try', retry === null ? 'none' : `${formatExact(retry)}, at the earliest`],
+    ...(traceparent === undefined ? [] : ([['Trace', traceparent]] as const)),
+  ])
+  const answer =
+    typeof body === 'string' && body !== ''
+      ? element('pre', { tabindex: 0, 'aria-label': 'Response' }, body)
+      : undefined
+  const headers = attemptHeaders(undefined, attempt.response_headers)
+  return element('div', { class: 'note' }, facts.root, headers, answer)
+}
+
+/** How long an attempt took. */
+export function durationText({ duration_ms: ms }: AttemptShape): string {
+  return `${formatCount(ms)} ms`
+}

@@ -1,0 +1,80 @@
+/** The page of one queue of one bot for an operator: a tab for each thing that is done with it. */
+import { activityTab } from './activity-tab.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { checkPanel } from './check-panel.ts'
+import { deadLettersPanel } from './dead-letters-panel.ts'
+import { element, setElementText } from '../elements/element.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
+import type { PagePart } from '../frame/page-part.ts'
+import { botHash } from '../frame/page-route.ts'
+import { pushPanel } from './push-panel.ts'
+import { type BotRoute, queueView, type TabMakers, type TabPart, unchanging } from './queue-view.ts'
+import { settingsPanel } from './settings-panel.ts'
+import type { BotShape } from '../frame/shapes.ts'
+import { tailPanel } from '../updates/tail-panel.ts'
+import { updatesTab } from '../updates/updates-tab.ts'
+
+const pauseMs = 1_000
+
+export function botView(context: PageContext, first: BotRoute): PageView {
+  const sameName = sameNameNote(context)
+  const links = { ...sameName, root: linksOf(first.queue, sameName.root) }
+  return queueView(context, first, { tabs: tabMakers, links })
+}
+
+const tabMakers = {
+  activity: (context, { queue }) => activityTab(context, queue),
+  updates: updatesTab,
+  'dead-letters': (context, { queue }) => unchanging(deadLettersPanel(context, queue)),
+  try: (context, { queue }) => tryTab(context, queue),
+  settings: (context, { queue }) => settingsPanel(context, queue),
+} satisfies TabMakers
+
+function tryTab(context: PageContext, queue: BotQueueName): TabPart {
+  const { api, may, poll } = context
+  const push = pushPanel(context, queue)
+  push.root.hidden = !may('push')
+  const tail = tailPanel(context, queue, push)
+  poll(pauseMs, async () => {
+    if (!push.isWaiting()) return
+    const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
+    push.attempted(attempts)
+  })
+  const check = checkPanel(context, queue)
+  check.hidden = !may('manage')
+  return unchanging(element('div', {}, element('div', { class: 'pair' }, push.root, tail), check))
+}
+
+function linksOf(queue: BotQueueName, note: HTMLElement): HTMLElement {
+  const { isTest } = queue
+  const all = element('a', { href: '#/' }, 'Bots')
+  const name = isTest ? 'the main queue' : 'the /test/ queue'
+  const href = botHash({ ...queue, isTest: !isTest })
+  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`), note)
+}
+
+/** The server takes a username that another bot has. Looks for one once. */
+function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
+  const root = element('span', { class: 'degraded', hidden: true })
+  let hasLooked = !seesAll
+  const look = async ({ bot_id: id, username }: BotShape): Promise<void> => {
+    const { bots } = await api.call('listBots', { query: { prefix: username, limit: 1_000 } })
+    const others = bots.filter(
+      (each) => each.bot_id !== id && each.username.toLowerCase() === username.toLowerCase(),
+    )
+    root.hidden = others.length === 0
+    const ids = others.slice(0, 10).map((each) => each.bot_id)
+    const text = `The username is also that of bot ${ids.join(', ')}.`
+    setElementText(root, ` · ${text}`)
+    root.title = text
+  }
+  const show = (bot: BotShape): void => {
+    if (hasLooked) return
+    hasLooked = true
+    look(bot).catch(() => {
+      // The trouble of a call ends only when the same call succeeds.
+      hasLooked = false
+    })
+  }
+  return { root, show }
+}

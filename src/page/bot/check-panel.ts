@@ -1,0 +1,96 @@
+/** Checks the endpoint of the webhook: a row for each step with its time, and one sentence that says what to do. */
+import { attemptHeaders } from './attempt-headers.ts'
+import { badgeElement } from '../elements/badge.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type Column, dataTable } from '../elements/data-table.ts'
+import { buttonElement, cardElement, element } from '../elements/element.ts'
+import { formatCount } from '../elements/format.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { EndpointCheckShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/status-line.ts'
+
+type Step = EndpointCheckShape['steps'][number]
+
+const stepTitles: Readonly<Record<Step['step'], string>> = {
+  name: 'Name',
+  addresses: 'Addresses',
+  connection: 'Connection',
+  tls: 'TLS',
+  post: 'POST',
+}
+/** The words of badges that have the color of the state. */
+const badges: Readonly<Record<Step['state'], string>> = {
+  ok: 'healthy',
+  failed: 'failing',
+  skipped: 'polling',
+}
+
+const columns: readonly Column<Step>[] = [
+  { title: 'Step', cell: ({ step }) => stepTitles[step], isHead: true },
+  { title: 'Result', cell: ({ state }) => badgeElement(state, badges[state]) },
+  { title: 'Took', cell: tookText, style: 'number' },
+  { title: 'What', cell: ({ text }) => text, style: 'wrap' },
+]
+
+export function checkPanel({ api }: PageContext, queue: BotQueueName): HTMLElement {
+  const advice = statusLine('')
+  const steps = dataTable('Steps of the check', columns)
+  const addresses = element('ul', { hidden: true })
+  const response = element('div')
+  let isChecking = false
+
+  const clear = (): void => {
+    steps.show([])
+    addresses.hidden = true
+    response.replaceChildren()
+  }
+  const show = (check: EndpointCheckShape): void => {
+    steps.show(check.steps)
+    addresses.replaceChildren(...check.addresses.map(addressElement))
+    addresses.hidden = check.addresses.length === 0
+    const headers = attemptHeaders(undefined, check.response_headers)
+    if (headers !== undefined) response.append(headers)
+    const { response_body: body } = check
+    if (body !== null) {
+      response.append(element('pre', { tabindex: 0, 'aria-label': 'Response' }, body))
+    }
+  }
+  const check = async (): Promise<string> => {
+    if (isChecking) return 'Checking…'
+    isChecking = true
+    clear()
+    advice.say('Checking…')
+    try {
+      const result = await api.call('checkWebhook', ofQueue(queue, {}))
+      show(result)
+      return result.advice
+    } finally {
+      isChecking = false
+    }
+  }
+  const button = buttonElement('Check', () => advice.run(check), { style: 'primary' })
+  return cardElement(
+    'Check my endpoint',
+    element(
+      'p',
+      {},
+      'Goes the way of a delivery once, and posts an empty update that the bot ignores.',
+    ),
+    element('p', { class: 'note' }, button),
+    advice.root,
+    steps.root,
+    addresses,
+    response,
+  )
+}
+
+function tookText({ duration_ms: ms }: Step): string {
+  return ms === null ? '–' : `${formatCount(ms)} ms`
+}
+
+function addressElement({
+  address,
+  refusal,
+}: EndpointCheckShape['addresses'][number]): HTMLElement {
+  return element('li', {}, refusal === null ? `${address}: allowed` : `${address}: ${refusal}`)
+}

@@ -1,0 +1,97 @@
+/** Charts of the last hour of a webhook: how its attempts ended, how long its responses took, and how late updates were. */
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { formatCount } from '../elements/format.ts'
+import { lineChart, type LineChartData } from '../elements/line-chart.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { HistoryShape } from '../frame/shapes.ts'
+
+const pauseMs = 5_000
+/** In the order of the colors: green is for what was delivered only. */
+const outcomes = [
+  'delivered',
+  'rejected',
+  'timed_out',
+  'connection_failed',
+  'tls_failed',
+  'refused_for_good',
+  'expired',
+]
+const shared = {
+  spanS: 3_600,
+  emptyText: 'No attempts since the worker of this bot has started, or for an hour.',
+}
+
+/** Returns the charts. */
+export function historyPanel(context: PageContext, queue: BotQueueName): readonly HTMLElement[] {
+  const counts = lineChart(context, {
+    ...shared,
+    title: 'Outcomes per minute, last hour',
+    lines: outcomes.map((outcome, nth) => ({ name: outcome.replaceAll('_', ' '), color: nth + 1 })),
+    formatValue: formatCount,
+  })
+  const latency = lineChart(context, {
+    ...shared,
+    title: 'Response time, last hour',
+    lines: [
+      { name: 'mean', color: 5 },
+      { name: 'longest', color: 3 },
+    ],
+    formatValue: formatMs,
+  })
+  const delay = lineChart(context, {
+    ...shared,
+    title: 'From push to delivery, last hour',
+    emptyText: 'Nothing was delivered in the last hour.',
+    lines: [
+      { name: 'p50', color: 1 },
+      { name: 'p99', color: 4 },
+    ],
+    formatValue: formatMs,
+  })
+  context.poll(pauseMs, async () => {
+    const history = await context.api.call('getHistory', ofQueue(queue, {}))
+    const times = history.mean_ms.map((_, minute) => history.from + minute * 60)
+    counts.show({ times, ...countsOf(history) })
+    latency.show({ times, ...latencyOf(history) })
+    delay.show({ times, ...delayOf(history) })
+  })
+  return [counts.root, latency.root, delay.root]
+}
+
+function countsOf(history: HistoryShape): Omit<LineChartData, 'times'> {
+  const counts = outcomes.map((outcome) => history.outcomes[outcome] ?? [])
+  const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
+  const said = outcomes.flatMap((outcome, nth) =>
+    sums[nth] === 0 ? [] : [`${formatCount(sums[nth])} ${outcome.replaceAll('_', ' ')}`],
+  )
+  return {
+    // A line that is always zero hides others.
+    values: counts.map((minutes, nth) => (sums[nth] === 0 ? minutes.map(() => null) : minutes)),
+    notes: sums.map((sum) => formatCount(sum)),
+    sentence: said.length === 0 ? 'no attempts' : said.join(', '),
+  }
+}
+
+function latencyOf({ mean_ms: means, max_ms: maxima }: HistoryShape): Omit<LineChartData, 'times'> {
+  const longest = Math.max(0, ...maxima.map((ms) => ms ?? 0))
+  const mean = means.findLast((ms) => ms !== null)
+  return {
+    values: [means, maxima],
+    notes: [`${formatMs(mean)} now`, `${formatMs(longest)} at most`],
+    sentence: `the longest response took ${formatMs(longest)}`,
+  }
+}
+
+function delayOf(history: HistoryShape): Omit<LineChartData, 'times'> {
+  const values = [history.delivery_p50_ms, history.delivery_p99_ms]
+  const [p50, p99] = values.map((line) => formatMs(line.findLast((ms) => ms !== null)))
+  return {
+    values,
+    notes: [`${p50} now`, `${p99} now`],
+    sentence: `half of the updates took ${p50}, 99 % at most ${p99}`,
+  }
+}
+
+function formatMs(ms: number | null | undefined): string {
+  return typeof ms === 'number' ? `${formatCount(ms)} ms` : '–'
+}

@@ -1,0 +1,103 @@
+/** The relay of a bot, which takes its updates from another bot API server: what it does, a form that sets it, and its end. */
+import {
+  buttonElement,
+  buttonsElement,
+  cardElement,
+  element,
+  formElement,
+  submitElement,
+} from '../elements/element.ts'
+import { formatAgo, formatCount, formatUpdates } from '../elements/format.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../frame/page-part.ts'
+import { setSaid } from '../frame/said.ts'
+import { badgeElement } from '../elements/badge.ts'
+import type { BotShape } from '../frame/shapes.ts'
+import { asSentence } from '../bots/bot-sentence.ts'
+import { statusLine } from '../elements/status-line.ts'
+
+type Relay = NonNullable<BotShape['relay']>
+
+export function relayPanel(context: PageContext, botId: string): PagePart<BotShape> {
+  const { clock, may, takesRelays } = context
+  const state = element('p', { class: 'lead' })
+  const form = may('manage') && takesRelays ? relayForm(context, botId) : undefined
+  const root = cardElement('Relay', state, form?.root)
+  const show = (bot: BotShape): void => {
+    const { relay } = bot
+    // A server that takes no relays may have had one.
+    root.hidden = relay === undefined && form === undefined
+    form?.show(bot)
+    setSaid(state, relay === undefined ? noRelayText : saidOf(relay, clock.nowMs() / 1_000))
+  }
+  root.hidden = form === undefined
+  return { root, show }
+}
+
+const noRelayText = 'The bot takes no updates from another server.'
+
+function saidOf(relay: Relay, nowS: number): readonly (HTMLElement | string)[] {
+  const { from, relayed, refused, last_update: last } = relay
+  const stored =
+    last === null
+      ? 'No update was stored yet.'
+      : `${formatUpdates(relayed, true)} stored, the last ${formatAgo(last, nowS)}.`
+  const skipped =
+    refused === 0 ? '' : ` ${formatCount(refused)} could not be stored and were skipped.`
+  const lead = ` Takes updates from ${from}. ${pauseText(relay)}`
+  return [
+    badgeElement(relay.state, relay.state === 'paused' ? 'degraded' : 'healthy'),
+    `${lead}${stored}${skipped}`,
+  ]
+}
+
+function pauseText({ state, reason }: Relay): string {
+  return state === 'paused' && reason !== null ? `${asSentence(reason)} ` : ''
+}
+
+function relayForm({ api, ask, toast }: PageContext, botId: string): PagePart<BotShape> {
+  const result = statusLine('error note', 'alert')
+  const from = element('input', {
+    inputmode: 'url',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    placeholder: 'https://api.telegram.org',
+  })
+  const token = element('input', { type: 'password', autocomplete: 'new-password' })
+  const set = async (): Promise<string> => {
+    const body = { from: from.value.trim(), token: token.value.trim() || undefined }
+    // The field is empty whatever comes of it, as that of a key.
+    token.value = ''
+    await api.call('setRelay', { id: botId, body })
+    toast(`The bot takes updates from ${body.from}.`)
+    return ''
+  }
+  const remove = async (): Promise<string> => {
+    const isWanted = await ask({
+      title: 'Remove the relay?',
+      text: 'The bot gets no more updates from the other server, where nothing changes. What was relayed stays.',
+      action: 'Remove the relay',
+      isDanger: true,
+    })
+    if (!isWanted) return ''
+    await api.call('removeRelay', { id: botId })
+    toast('The relay is removed.')
+    return ''
+  }
+  const removal = buttonElement('Remove the relay', () => result.run(remove), { style: 'danger' })
+  const root = formElement(
+    () => result.run(set),
+    element(
+      'div',
+      { class: 'controls' },
+      element('label', { class: 'whole' }, 'Another bot API server', from),
+      element('label', {}, 'Token there', token),
+      buttonsElement(removal, submitElement('Set the relay')),
+    ),
+    result.root,
+  )
+  const show = ({ relay }: BotShape): void => {
+    removal.hidden = relay === undefined
+  }
+  return { root, show }
+}

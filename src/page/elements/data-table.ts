@@ -1,0 +1,154 @@
+/** Tables of data that is read again and again. A column is all that the page says about it, in one place. */
+import { type Child, element, scrollElement } from './element.ts'
+import type { PagePart } from '../frame/page-part.ts'
+
+/** A column of rows. */
+export interface Column<Row> {
+  readonly title: string
+  cell(row: Row): Child | readonly Child[]
+  /** Classes of page.css for the title and the cells. */
+  readonly style?: string
+  /** A class that says how bad the cell is. */
+  tone?(row: Row): string
+  /** What the reader sees of a cell under the pointer. */
+  hint?(row: Row): string
+  /** Whether the cells name their rows. */
+  readonly isHead?: boolean
+}
+
+export interface TableOptions<Row> {
+  /** Classes of page.css for the place of the table. */
+  readonly style?: string
+  /** A row can be opened, and shows this below. */
+  readonly more?: {
+    /** Tells rows apart when they are read again. */
+    keyOf(row: Row): string
+    detailOf(row: Row): Child
+  }
+}
+
+/**
+ * Makes a table, which is hidden while it has no rows.
+ *
+ * @param name - says to a screen reader what is listed
+ */
+export function dataTable<Row>(
+  name: string,
+  columns: readonly Column<Row>[],
+  { style = 'scroll', more }: TableOptions<Row> = {},
+): PagePart<readonly Row[]> {
+  const body = element('tbody')
+  const caption = element('caption', { class: 'hidden-label' }, name)
+  const heads = columns.map((column) => headElement(column))
+  const head = element('thead', {}, element('tr', {}, ...heads))
+  const table = element('table', {}, caption, head, body)
+  const root = scrollElement(name, table, style)
+  root.hidden = true
+  /** The keys of the rows that are open. */
+  const open = new Set<string>()
+  /** The rows that are shown, by their data: a row that is made anew would lose the focus and the selection. */
+  let shown: ReadonlyMap<string, readonly HTMLElement[]> = new Map()
+  const rowsOf = (row: Row): readonly HTMLElement[] =>
+    more === undefined
+      ? [rowElement(row, columns)]
+      : openableRows({ row, columns, key: more.keyOf(row), detail: more.detailOf(row), open })
+  const show = (rows: readonly Row[]): void => {
+    root.hidden = rows.length === 0
+    const made = new Map<string, readonly HTMLElement[]>()
+    for (const row of rows) {
+      let text = JSON.stringify(row)
+      while (made.has(text)) text += ' '
+      made.set(text, shown.get(text) ?? rowsOf(row))
+    }
+    const before = [...shown.values()].flat()
+    shown = made
+    replaceRows(body, before, [...made.values()].flat())
+  }
+  return { root, show }
+}
+
+/** Changes only what differs. A focused link that is made anew has the focus again. */
+function replaceRows(
+  body: HTMLElement,
+  before: readonly HTMLElement[],
+  rows: readonly HTMLElement[],
+): void {
+  const active = document.activeElement
+  const href = body.contains(active) ? (active?.getAttribute('href') ?? undefined) : undefined
+  const wanted = new Set(rows)
+  for (const row of before) if (!wanted.has(row)) row.remove()
+  for (const [nth, row] of rows.entries()) {
+    if (body.children[nth] !== row) body.insertBefore(row, body.children[nth] ?? null)
+  }
+  if (href === undefined || body.contains(document.activeElement)) return
+  const again = [...body.querySelectorAll('a')].find((link) => link.getAttribute('href') === href)
+  again?.focus({ preventScroll: true })
+}
+
+interface Openable<Row> {
+  readonly row: Row
+  readonly columns: readonly Column<Row>[]
+  readonly key: string
+  readonly detail: Child
+  readonly open: Set<string>
+}
+
+/** Makes a row whose first cell is a button that opens the row below. */
+function openableRows<Row>({
+  row,
+  columns: [first, ...others],
+  key,
+  detail,
+  open,
+}: Openable<Row>): readonly HTMLElement[] {
+  if (first === undefined) return []
+  const below = element('tr', { class: 'more' })
+  const toggle = element('button', {
+    type: 'button',
+    class: 'link toggle',
+    onclick: () => {
+      if (!open.delete(key)) open.add(key)
+      show()
+    },
+  })
+  toggle.append(...childrenOf(first, row))
+  const show = (): void => {
+    below.hidden = !open.has(key)
+    toggle.setAttribute('aria-expanded', `${!below.hidden}`)
+  }
+  below.append(element('td', { colspan: others.length + 1 }, detail))
+  show()
+  return [rowElement(row, [{ ...first, cell: () => toggle }, ...others]), below]
+}
+
+/** Makes the title of a column. */
+export function headElement<Row>(
+  { title, style }: Column<Row>,
+  child: Child = title,
+): HTMLTableCellElement {
+  return element('th', { scope: 'col', class: style }, child)
+}
+
+/** Makes a row. */
+export function rowElement<Row>(
+  row: Row,
+  columns: readonly Column<Row>[],
+  rowAttributes: Readonly<Record<string, number>> = {},
+): HTMLElement {
+  const cells = columns.map((column) => {
+    const style = `${column.style ?? ''} ${column.tone?.(row) ?? ''}`.trim()
+    const attributes = { class: style || undefined, title: column.hint?.(row) }
+    const children = childrenOf(column, row)
+    return column.isHead === true
+      ? element('th', { scope: 'row', ...attributes }, ...children)
+      : element('td', attributes, ...children)
+  })
+  return element('tr', rowAttributes, ...cells)
+}
+
+function childrenOf<Row>(column: Column<Row>, row: Row): Node[] {
+  return [column.cell(row)].flat().flatMap((child) => {
+    if (child === undefined) return []
+    return [typeof child === 'string' ? document.createTextNode(child) : child]
+  })
+}

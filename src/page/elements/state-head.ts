@@ -1,0 +1,138 @@
+/** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
+import { badge } from './badge.ts'
+import { botSentence } from '../bots/bot-sentence.ts'
+import type { BotQueueName } from '../bot/bot-queue-name.ts'
+import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
+import { formatAge, formatBytes, formatCount } from './format.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../frame/page-part.ts'
+import { botHash } from '../frame/page-route.ts'
+import { pendingCurve } from '../bot/pending-curve.ts'
+import { actOnQueue, type QueueAction } from '../bot/queue-actions.ts'
+import type { BotShape, QueueShape } from '../frame/shapes.ts'
+import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
+
+export interface StateHead extends PagePart<BotShape> {
+  readonly actions: HTMLElement
+  readonly fail: (error: unknown) => void
+}
+
+/**
+ * Makes the head of the page of a queue.
+ *
+ * @param onActed - the state may be another one now
+ */
+export function stateHead(
+  context: PageContext,
+  queue: BotQueueName,
+  onActed: () => void,
+): StateHead {
+  const { clock, may } = context
+  const word = badge()
+  const sentence = element('p', { class: 'lead-sentence' })
+  const more = element('p', { class: 'faint' })
+  const verdict = element(
+    'div',
+    { class: 'verdict' },
+    word.root,
+    element('div', {}, sentence, more),
+  )
+  /** The sentence counts seconds; a screen reader hears only its word. */
+  const heard = statusLine('hidden-label')
+  const figures = figureTiles(context, queue)
+  const act = (action: QueueAction): void => void actOnQueue(context, queue, action).then(onActed)
+  let isPaused = false
+  const pause = buttonElement('Pause deliveries', () => act(isPaused ? 'resumeBot' : 'pauseBot'))
+  const retry = buttonElement('Deliver now', () => act('retryBot'), { style: 'primary' })
+  for (const shown of [pause, retry, word.root]) shown.hidden = true
+  let isKnown = false
+
+  const show = (bot: BotShape): void => {
+    const state = stateOf(bot, queue)
+    isPaused = state.paused
+    pause.hidden = !may('manage')
+    pause.className = isPaused ? 'primary' : ''
+    retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
+    setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
+    word.root.hidden = false
+    word.show(state.health ?? state.mode)
+    const said = botSentence(state, clock.nowMs() / 1_000)
+    sentence.className = 'lead-sentence'
+    setElementText(sentence, said.lead)
+    setElementText(more, said.more)
+    verdict.title = `${said.lead} ${said.more}`
+    heard.say(state.health ?? 'polling')
+    isKnown = true
+    figures.root.hidden = false
+    figures.show(state)
+  }
+  const fail = (error: unknown): void => {
+    figures.root.hidden = !isKnown
+    sentence.className = 'error'
+    setElementText(sentence, errorText(error))
+    setElementText(more, '')
+  }
+  const root = element(
+    'div',
+    {},
+    element('section', { class: 'card' }, verdict, heard.root),
+    figures.root,
+  )
+  const actions = buttonsElement(pause, retry)
+  // What is below must not move when they appear.
+  if (may('manage')) actions.classList.add('awaited')
+  return { root, actions, show, fail }
+}
+
+/** What waits, and what failed last. */
+function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+  const { clock } = context
+  const pending = element('dd', {}, '–')
+  const oldest = element('dd', {}, '–')
+  const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
+  const expired = element('dd', {}, '–')
+  const taken = element('dd', { class: 'small' }, '–')
+  const failed = element('dd', {}, '–')
+  const curve = pendingCurve(context, queue)
+  const failure = tile('Last failure', failed)
+  const root = element(
+    'dl',
+    { class: 'tiles' },
+    tile('Pending', pending),
+    tile('Oldest', oldest),
+    tile('Dead letters', element('dd', {}, letters)),
+    tile('Expired since the worker started', expired),
+    tile('Takes updates by', taken),
+    failure,
+    tile('Pending, lately', element('dd', {}, curve.root)),
+  )
+  const show = (state: QueueShape): void => {
+    const bytes = element('span', { class: 'small faint' }, ` ${formatBytes(state.pending_bytes)}`)
+    pending.replaceChildren(formatCount(state.pending), bytes)
+    setElementText(oldest, formatAge(state.oldest_age))
+    setElementText(letters, formatCount(state.dead_letters))
+    setElementText(expired, formatCount(state.deliveries.expired))
+    setElementText(taken, takenText(state))
+    taken.title = takenText(state)
+    failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))
+    failure.title = state.last_error_message ?? ''
+    curve.show(state.pending)
+  }
+  return { root, show }
+}
+
+function tile(title: string, ...content: readonly HTMLElement[]): HTMLElement {
+  return element('div', { class: 'tile' }, element('dt', {}, title), ...content)
+}
+
+function takenText({ mode, webhook_host: host, waiting_poll: isWaiting }: QueueShape): string {
+  if (mode === 'webhook') return host ?? 'webhook'
+  return isWaiting ? 'a poll that waits' : 'polling'
+}
+
+/** Returns the state of one queue of a bot. */
+export function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {
+  return isTest ? bot.test : bot
+}

@@ -1,0 +1,229 @@
+/**
+ * The program of the page: chooses the view by the address (page-route.ts), asks for the key when the session has ended, and
+ * keeps the frame around the views: the navigation with what fails, the title, messages and the keyboard.
+ */
+import { ApiClient } from './api-client.ts'
+import { auditView } from '../server/audit-view.ts'
+import { botView } from '../bot/bot-view.ts'
+import { browserClock } from '../elements/browser-clock.ts'
+import { deadLettersView } from '../bots/dead-letters-view.ts'
+import { element, setElementText } from '../elements/element.ts'
+import { emptyState } from '../elements/empty-state.ts'
+import { eventsView } from '../server/events-view.ts'
+import { formatCount } from '../elements/format.ts'
+import { keysView } from '../server/keys-view.ts'
+import { loginView } from './login-view.ts'
+import { nodesView } from '../server/nodes-view.ts'
+import { overviewView } from '../bots/overview-view.ts'
+import type { PageContext, PageView } from './page-context.ts'
+import { byId, pageFrame } from './page-frame.ts'
+import { type PageRoute, routeOf } from './page-route.ts'
+import { registerView } from '../bots/register-view.ts'
+import { rightsView } from '../server/rights-view.ts'
+import { handleRowKeys, searchSelector } from '../elements/row-keys.ts'
+import type { RightsShape } from './shapes.ts'
+import { rightsOfSession, viewContext } from './view-context.ts'
+import { VisiblePoller } from '../elements/visible-poller.ts'
+
+/** How often the title and the navigation learn what fails. */
+const countsPauseMs = 10_000
+
+type ListPage = Exclude<PageRoute['page'], 'bot' | 'unknown'>
+
+/** What each page needs of a key, beside that the key is for all bots. */
+const listPages: Readonly<
+  Record<
+    ListPage,
+    {
+      readonly scope: 'read' | 'manage' | 'all'
+      readonly view: (context: PageContext) => PageView
+    }
+  >
+> = {
+  bots: { scope: 'read', view: overviewView },
+  register: { scope: 'manage', view: registerView },
+  events: { scope: 'read', view: eventsView },
+  'dead-letters': { scope: 'read', view: deadLettersView },
+  nodes: { scope: 'read', view: nodesView },
+  keys: { scope: 'all', view: keysView },
+  audit: { scope: 'all', view: auditView },
+}
+
+export class DashboardApp {
+  readonly #frame = pageFrame()
+  readonly #logout = byId('logout')
+  readonly #pages = byId('pages')
+  readonly #api = new ApiClient({
+    onLoggedOut: () => this.#askForKey(),
+    onTrouble: this.#frame.showTrouble,
+    clock: browserClock,
+    fetch: (path, request) =>
+      fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
+  })
+  /** What the key of the session may do. */
+  #rights: RightsShape = unknownRights
+  /** What the present view has begun. */
+  #ends: (() => void)[] = []
+  #shown: 'nothing' | 'login' | 'view' = 'nothing'
+  #view: PageView | undefined
+  readonly #counting: VisiblePoller
+  /** How many bots fail. */
+  #failing = 0
+
+  constructor() {
+    this.#logout.addEventListener('click', () => void this.#logOut())
+    window.addEventListener('hashchange', () => {
+      if (this.#shown === 'view') this.#show()
+    })
+    document.addEventListener('keydown', (event) =>
+      handleRowKeys(event, { root: this.#frame.place, onSearch: () => this.#search() }),
+    )
+    this.#counting = this.#repeat(countsPauseMs, () => this.#count())
+    void this.#begin()
+  }
+
+  /** Whether there is a session is what the first call says. */
+  async #begin(): Promise<void> {
+    try {
+      await this.#learnRights()
+      this.#show()
+    } catch {
+      if (this.#shown === 'nothing') this.#show()
+    }
+  }
+
+  async #learnRights(): Promise<void> {
+    this.#rights = await this.#api.call('getSession', {})
+  }
+
+  async #loggedIn(): Promise<void> {
+    await this.#learnRights().catch(() => undefined)
+    this.#show()
+  }
+
+  async #logOut(): Promise<void> {
+    await this.#api.logout().catch(() => undefined)
+    this.#askForKey()
+  }
+
+  #askForKey(): void {
+    if (this.#shown === 'login') return
+    this.#shown = 'login'
+    this.#rights = unknownRights
+    this.#open((context) => loginView(context, () => void this.#loggedIn()))
+    this.#frame.place.querySelector<HTMLElement>('input:not([hidden])')?.focus()
+  }
+
+  #show(): void {
+    const route = routeOf(location.hash)
+    if (this.#shown === 'view' && this.#view?.follow?.(route) === true) return
+    this.#shown = 'view'
+    this.#open((context) => this.#viewOf(context, route))
+    this.#markPage(route)
+    this.#counting.hurry()
+    // A screen reader begins at the new page.
+    this.#frame.place.focus()
+  }
+
+  /** Leads to the search of the first page, if the key may see that. */
+  #search(): void {
+    if (this.#shown !== 'view' || routeOf(location.hash).page === 'bots') return
+    const focus = (): void => this.#frame.place.querySelector<HTMLElement>(searchSelector)?.focus()
+    // After the listener that shows the page.
+    window.addEventListener('hashchange', focus, { once: true })
+    location.hash = '#/'
+  }
+
+  #viewOf(context: PageContext, route: PageRoute): PageView {
+    if (route.page === 'unknown') return unknownView()
+    if (route.page === 'bot') return botView(context, route)
+    const { scope, view } = listPages[route.page]
+    if (context.seesAll && context.may(scope)) return view(context)
+    return route.page === 'bots' ? rightsView(this.#rights) : unknownView()
+  }
+
+  #open(make: (context: PageContext) => PageView): void {
+    for (const end of this.#ends) end()
+    this.#api.beginView()
+    const ends: (() => void)[] = []
+    this.#ends = ends
+    const rights = rightsOfSession(this.#rights)
+    const context = viewContext({ api: this.#api, rights, toast: this.#frame.toast }, ends)
+    const view = make(context)
+    this.#view = view
+    this.#logout.hidden = this.#shown !== 'view'
+    this.#pages.hidden = this.#logout.hidden
+    this.#showPages(context)
+    this.#showTitle()
+    this.#frame.place.replaceChildren(view.root)
+  }
+
+  /** Offers the pages that the key may see. */
+  #showPages({ seesAll, may }: PageContext): void {
+    for (const link of this.#pages.querySelectorAll<HTMLElement>('[data-page]')) {
+      const { page } = routeOf(link.getAttribute('href') ?? '')
+      if (page === 'bots' || page === 'bot' || page === 'unknown') continue
+      link.hidden = !seesAll || !may(listPages[page].scope)
+    }
+  }
+
+  #markPage({ page }: PageRoute): void {
+    const shown = page === 'bot' || page === 'register' ? 'bots' : page
+    for (const link of this.#pages.querySelectorAll<HTMLElement>('[data-page]')) {
+      if (link.dataset['page'] === shown) link.setAttribute('aria-current', 'page')
+      else link.removeAttribute('aria-current')
+    }
+  }
+
+  /** Learns what fails, for the title and the navigation, whatever the reader looks at. */
+  async #count(): Promise<void> {
+    const { may, seesAll } = rightsOfSession(this.#rights)
+    if (this.#shown !== 'view' || !seesAll || !may('read')) return
+    const { health, dead_letters: deadLetters } = await this.#api.call('getSummary', {})
+    this.#failing = health.failing
+    this.#showCount('failing', this.#failing, 'failing')
+    this.#showCount('dead-letters', deadLetters, '')
+    this.#showTitle()
+  }
+
+  #showCount(name: string, count: number, what: string): void {
+    const place = this.#pages.querySelector<HTMLElement>(`[data-count="${name}"]`)
+    if (place === null) return
+    place.hidden = count === 0
+    place.title = what
+    setElementText(place, formatCount(count))
+  }
+
+  #showTitle(): void {
+    const count = this.#failing > 0 && this.#shown === 'view' ? `(${this.#failing}) ` : ''
+    document.title = `${count}${this.#view?.title ?? ''} – Postbote`
+  }
+
+  #repeat(pauseMs: number, work: () => Promise<void>): VisiblePoller {
+    return new VisiblePoller({
+      clock: browserClock,
+      visibility: document,
+      pauseMs,
+      work: () => work().catch(() => undefined),
+    })
+  }
+}
+
+/** Until the server has said it, the page shows everything; what a key may not do is refused in any case. */
+const unknownRights: RightsShape = { key_id: null, name: null, scopes: ['all'], bots: null }
+
+function unknownView(): PageView {
+  const back = element('a', { href: '#/', class: 'button primary' }, 'Go to the bots')
+  const text = 'The address may be old, or your key may not see what is there.'
+  const root = element(
+    'section',
+    { class: 'card' },
+    element('h1', {}, 'There is no such page'),
+    emptyState({ title: '', text }),
+    element('p', { class: 'empty' }, back),
+  )
+  return { title: 'Unknown page', root }
+}
+
+// oxlint-disable-next-line no-new -- it runs as long as the page
+new DashboardApp()

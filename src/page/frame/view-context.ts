@@ -1,0 +1,62 @@
+/** Makes the context of a view: its polls, and what else ends with it. */
+import type { ApiClient } from './api-client.ts'
+import { browserClock } from '../elements/browser-clock.ts'
+import { confirmDialog } from '../elements/confirm-dialog.ts'
+import type { PageContext, ReaderRights } from './page-context.ts'
+import { queryOf } from './page-route.ts'
+import type { RightsShape } from './shapes.ts'
+import type { Toast } from '../elements/toasts.ts'
+import { VisiblePoller } from '../elements/visible-poller.ts'
+
+export interface ViewWorld {
+  readonly api: ApiClient
+  readonly rights: ReaderRights
+  readonly toast: Toast
+}
+
+/** @param ends - gets what the view has ended when it is left */
+export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext {
+  return {
+    ...world.rights,
+    api: world.api,
+    clock: browserClock,
+    visibility: document,
+    toast: world.toast,
+    ask: confirmDialog,
+    query: queryOf(location.hash),
+    keepQuery,
+    poll(pauseMs, ask) {
+      const work = (): Promise<void> => ask().catch(() => undefined)
+      const poller = new VisiblePoller({ clock: browserClock, visibility: document, pauseMs, work })
+      ends.push(() => poller.close())
+      return () => poller.hurry()
+    },
+    atEnd: (end) => void ends.push(end),
+    part() {
+      const ofPart: (() => void)[] = []
+      const end = (): void => {
+        for (const each of ofPart.splice(0)) each()
+      }
+      ends.push(end)
+      return { context: viewContext(world, ofPart), end }
+    },
+  }
+}
+
+/** Returns what a session has a right to. */
+export function rightsOfSession({ bots, scopes, ...server }: RightsShape): ReaderRights {
+  const has = (scope: string): boolean => scopes.some((each) => each === 'all' || each === scope)
+  return {
+    seesAll: bots === null,
+    takesForeignTokens: server.foreign_tokens === true,
+    takesRelays: server.relays === true,
+    may: (right) => has(right === 'replay' ? 'manage' : right),
+  }
+}
+
+function keepQuery(query: Readonly<Record<string, string>>): void {
+  const [path = '#/'] = (location.hash || '#/').split('?')
+  const given = Object.entries(query).filter(([, value]) => value !== '')
+  const text = new URLSearchParams(given.map(([name, value]) => [name, value])).toString()
+  history.replaceState(null, '', text === '' ? path : `${path}?${text}`)
+}

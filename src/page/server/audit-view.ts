@@ -1,0 +1,135 @@
+/** The calls that changed something, the last ones first. */
+import { badgeElement } from '../elements/badge.ts'
+import { type Column, dataTable } from '../elements/data-table.ts'
+import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
+import { emptyState } from '../elements/empty-state.ts'
+import type { PageInput } from '../frame/page-calls.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
+import { botHash } from '../frame/page-route.ts'
+import { searchField } from '../elements/search-field.ts'
+import type { RecordedCallShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/status-line.ts'
+import { timeElement } from '../elements/time-element.ts'
+
+const pauseMs = 5_000
+const perPage = 100
+
+export function auditView({ api, clock, poll, query, keepQuery }: PageContext): PageView {
+  /** The page begins after this call; undefined: with the last one. */
+  let before: string | undefined
+  let lastId: string | undefined
+  const result = statusLine('error note', 'alert')
+  const waiting = element('div', { class: 'skeleton' })
+  const none = emptyState({
+    title: 'No such call.',
+    text: 'Each call that changes a bot, a queue or a key is recorded, whoever makes it.',
+    isHidden: true,
+  })
+  const filters = auditFilters(query, () => ask())
+  const first = buttonElement('First page', () => turn(undefined), { style: 'quiet' })
+  const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
+  const table = dataTable('Audit', columnsOf(clock))
+
+  async function refresh(): Promise<string> {
+    const { calls } = await api.call('listAudit', {
+      query: { ...filters.selection(), before, limit: perPage },
+    })
+    waiting.hidden = true
+    none.hidden = calls.length > 0
+    first.hidden = before === undefined
+    next.hidden = calls.length < perPage
+    lastId = calls.at(-1)?.id
+    table.show(calls)
+    return ''
+  }
+
+  function ask(): void {
+    keepQuery(filters.address())
+    turn(undefined)
+  }
+
+  function turn(to: string | undefined): void {
+    before = to
+    result.run(refresh)
+  }
+
+  poll(pauseMs, () => refresh().then(result.say))
+  const controls = [...filters.fields, buttonsElement(first, next)]
+  const root = element(
+    'div',
+    {},
+    element('div', { class: 'heading' }, element('h1', {}, 'Audit')),
+    cardElement(
+      'What was changed',
+      element('div', { class: 'controls' }, ...controls),
+      result.root,
+      waiting,
+      none,
+      table.root,
+    ),
+  )
+  return { title: 'Audit', root }
+}
+
+interface AuditFilters {
+  readonly fields: readonly HTMLElement[]
+  readonly selection: () => NonNullable<PageInput<'listAudit'>['query']>
+  /** What the address keeps of them. */
+  readonly address: () => Readonly<Record<string, string>>
+}
+
+function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilters {
+  const { root, input: bot } = searchField({
+    label: 'Bot',
+    placeholder: 'Id of a bot',
+    value: query.get('bot'),
+    onchange,
+  })
+  const operation = element('input', { autocomplete: 'off', placeholder: 'removeBot', onchange })
+  const key = element('input', { autocomplete: 'off', placeholder: 'id, or admin', onchange })
+  operation.value = query.get('operation') ?? ''
+  key.value = query.get('key') ?? ''
+  const address = (): Readonly<Record<'bot' | 'operation' | 'key', string>> => ({
+    bot: bot.value.trim(),
+    operation: operation.value.trim(),
+    key: key.value.trim(),
+  })
+  return {
+    fields: [root, element('label', {}, 'Call', operation), element('label', {}, 'Key', key)],
+    selection() {
+      const asked = address()
+      return {
+        // The server says what is wrong with a text that is no number.
+        bot: asked.bot === '' ? undefined : Number(asked.bot),
+        operation: asked.operation || undefined,
+        key: asked.key || undefined,
+      }
+    },
+    address,
+  }
+}
+
+function columnsOf(clock: PageContext['clock']): readonly Column<RecordedCallShape>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
+    { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
+    { title: 'Bot', cell: botOf, hint: ({ bot_ids: ids }) => ids.join(', ') },
+    {
+      title: 'Result',
+      cell: ({ result }) => badgeElement(result, result === 'ok' ? 'healthy' : 'failing'),
+    },
+    { title: 'Request', cell: (call) => call.request_id, style: 'wide faint' },
+  ]
+}
+
+/** A key that has ended has no name any more. */
+function keyOf({ key_id: id, key_name: name }: RecordedCallShape): string {
+  return id === null ? 'admin key' : (name ?? id)
+}
+
+function botOf({ bot_id: id, bot_ids: ids, test }: RecordedCallShape): HTMLElement | string {
+  if (id === null) return ids.length === 0 ? '–' : `${ids.length} bots`
+  const href = botHash({ botId: `${id}`, isTest: test })
+  return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
+}

@@ -1,0 +1,153 @@
+/** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
+import { badgeElement } from '../elements/badge.ts'
+import { type Column, dataTable } from '../elements/data-table.ts'
+import { cardElement, type Child, element } from '../elements/element.ts'
+import { emptyState } from '../elements/empty-state.ts'
+import { formatCount } from '../elements/format.ts'
+import { pageCall, type PageInput } from '../frame/page-calls.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
+import { botHash } from '../frame/page-route.ts'
+import { serverEvents } from '../frame/server-events.ts'
+import { statusLine } from '../elements/status-line.ts'
+import { timeElement } from '../elements/time-element.ts'
+import { updateLink } from '../updates/update-link.ts'
+
+type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
+
+/** How bad each type is, as the style knows it. The compiler knows when one is missing. */
+const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
+  'webhook.failing': 'failing',
+  'webhook.recovered': 'healthy',
+  'webhook.removed': 'failing',
+  'bot.degraded': 'degraded',
+  'bot.recovered': 'healthy',
+  'bot.unpolled': 'degraded',
+  'bot.polled': 'healthy',
+  'updates.expired': 'degraded',
+  'dead_letters.added': 'degraded',
+  'queue.high': 'degraded',
+  'queue.full': 'failing',
+  'shard.poisoned': 'failing',
+  'shard.broken': 'failing',
+  'shard.damaged': 'failing',
+  'worker.restarted': 'degraded',
+  'relay.paused': 'degraded',
+  'relay.resumed': 'healthy',
+  'relay.refused': 'degraded',
+  'certificate.refused': 'failing',
+  'attempt.delivered': 'healthy',
+  'attempt.failed': 'failing',
+}
+const types = Object.keys(tones).filter((name): name is EventType => name in tones)
+/** Chosen: several screens; a longer past is for programs. */
+const shownMax = 200
+
+const connectedText = 'Live: new events appear at the top.'
+/** Chosen: how long events of the past may take. */
+const pastMs = 300
+
+/** The part of an event that the page shows. */
+interface ShownEvent {
+  readonly id: number | string
+  readonly type: EventType
+  readonly time: number
+  readonly text: string
+  readonly bot_id?: number
+  /** Of an attempt. */
+  readonly update_id?: number
+  readonly test?: boolean
+  readonly node?: string
+}
+
+export function eventsView(context: PageContext): PageView {
+  const { atEnd, clock, query, keepQuery } = context
+  let events: readonly ShownEvent[] = []
+  const type = element(
+    'select',
+    { onchange: () => restart() },
+    element('option', { value: '' }, 'All types'),
+    ...types.map((each) => element('option', { value: each }, each)),
+  )
+  type.value = query.get('type') ?? ''
+  const state = statusLine('faint')
+  const none = emptyState({
+    title: 'Nothing has happened.',
+    text: 'Webhooks that fail or recover, dead letters, full queues and restarts appear here. A terminal shows the same:',
+    command: 'postbote events --last 100',
+    isHidden: true,
+  })
+  const waiting = element('div', { class: 'skeleton' })
+  const table = dataTable('Events', columnsOf(clock))
+  const show = (): void => {
+    waiting.hidden = true
+    none.hidden = events.length > 0
+    table.show(events)
+  }
+  const say = (text: string): void => {
+    state.say(text)
+    // Those of the past come at once, if there are any.
+    if (text === connectedText) atEnd(clock.after(pastMs, show))
+  }
+  const add = (data: string): void => {
+    const event: ShownEvent = JSON.parse(data)
+    events = [event, ...events].slice(0, shownMax)
+    show()
+  }
+  const chosen = (): EventType | undefined => types.find((each) => each === type.value)
+  const stream = serverEvents(context, {
+    targetOf: () => pageCall('followEvents', { query: { last: shownMax, type: chosen() } }).target,
+    say,
+    connectedText,
+    refusedText: 'The server refused to show its events. Trying again…',
+    on: {
+      ...Object.fromEntries(types.map((each) => [each, add])),
+      missed: (data) => {
+        const { count }: { readonly count: number } = JSON.parse(data)
+        state.say(`${formatCount(count)} events were left out.`)
+      },
+    },
+    onBegin: () => {
+      events = []
+    },
+  })
+  const restart = (): void => {
+    keepQuery({ type: type.value })
+    stream.restart()
+    show()
+  }
+  const controls = [element('label', {}, 'Type', type), state.root]
+  const root = element(
+    'div',
+    {},
+    element('div', { class: 'heading' }, element('h1', {}, 'Events')),
+    cardElement(
+      'What happened',
+      element('div', { class: 'controls' }, ...controls),
+      waiting,
+      none,
+      table.root,
+    ),
+  )
+  return { title: 'Events', root }
+}
+
+function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
+    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
+    { title: 'Bot', cell: botLinkOf },
+    { title: 'Update', cell: updateLinkOf, style: 'wide' },
+    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
+  ]
+}
+
+function updateLinkOf({ bot_id: id, test = false, update_id: update }: ShownEvent): Child {
+  return id === undefined ? '–' : updateLink({ botId: `${id}`, isTest: test }, update)
+}
+
+function botLinkOf({ bot_id: id, test = false }: ShownEvent): HTMLElement | string {
+  if (id === undefined) return '–'
+  const href = botHash({ botId: `${id}`, isTest: test })
+  return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
+}

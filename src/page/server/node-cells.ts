@@ -1,0 +1,170 @@
+/** What the tables of nodes and workers show. Pure. */
+import { formatAge, formatCount, formatRate } from '../elements/format.ts'
+import type { NodeShape, NodeShardShape, WorkerShape } from '../frame/shapes.ts'
+
+export interface CellColumn {
+  readonly title: string
+  /** Classes of page.css. */
+  readonly style: string
+}
+
+export interface Cell {
+  readonly text: string
+  /** A class that says how bad it is. */
+  readonly style: string
+}
+
+export const nodeColumns: readonly CellColumn[] = [
+  { title: 'Node', style: 'name' },
+  { title: 'State', style: '' },
+  { title: 'Shards', style: '' },
+  { title: 'Heartbeat', style: 'number' },
+  { title: 'Workers', style: 'number wide' },
+  { title: 'Longest event-loop delay', style: 'number wide' },
+  { title: 'Up', style: 'number wide' },
+  { title: 'Version', style: 'wide' },
+]
+
+export const workerColumns: readonly CellColumn[] = [
+  { title: 'Worker', style: '' },
+  { title: 'State', style: '' },
+  { title: 'Shards', style: '' },
+  { title: 'Restarts', style: 'number' },
+  { title: 'Up', style: 'number' },
+  { title: 'Longest event-loop delay', style: 'number wide' },
+  { title: 'Process', style: 'number wide' },
+]
+
+/** A node that was listed before, and is not any more: it was lost, or it was stopped. */
+export interface GoneNode {
+  readonly name: string
+  readonly goneS: number
+}
+
+/** Returns the cells of a row, in the order of `nodeColumns`. */
+export function nodeCells(node: NodeShape): readonly Cell[] {
+  const { workers, shards, uptime, version } = node
+  const delays = workers.map((worker) => worker.event_loop_delay_max_ms)
+  const isUnknown = workers.length === 0
+  return [
+    plain(node.name),
+    stateCell(node.state),
+    partsCell(shards),
+    heartbeatCell(node),
+    isUnknown ? plain(formatCount(undefined)) : partsCell(workers),
+    plain(isUnknown ? formatCount(undefined) : delayText(Math.max(...delays))),
+    plain(formatAge(uptime)),
+    plain(version ?? formatCount(undefined)),
+  ]
+}
+
+/** The clock is shown if it differs by more than the server warns of. */
+function heartbeatCell({ heartbeat_age_ms: ageMs, clock_skew_ms: skewMs }: NodeShape): Cell {
+  if (ageMs === null) return plain(formatCount(ageMs))
+  const text = `${formatRate(ageMs / 1_000)} s ago`
+  const differenceMs = Math.abs(skewMs ?? 0)
+  if (differenceMs <= clockDifferenceMsMax) return plain(text)
+  const clock = `${formatAge(differenceMs / 1_000)} ${(skewMs ?? 0) > 0 ? 'ahead' : 'behind'}`
+  return { text: `${text}, clock ${clock}`, style: 'degraded' }
+}
+
+/** As in the limits of the server, from which this program imports nothing. */
+const clockDifferenceMsMax = 2_000
+
+/** Returns the cells of a row for a node that is gone. */
+export function goneCells({ name, goneS }: GoneNode): readonly Cell[] {
+  const state = { text: 'gone', style: 'failing' }
+  const none = plain(formatCount(undefined))
+  return [plain(name), state, none, plain(`${formatAge(goneS)} ago`), none, none, none, none]
+}
+
+/**
+ * Returns the cells of a row, in the order of `workerColumns`.
+ *
+ * @param shards - of the node
+ */
+export function workerCells(
+  worker: WorkerShape,
+  shards: readonly NodeShardShape[],
+): readonly Cell[] {
+  const own = shards.filter((shard) => shard.worker === worker.worker)
+  const troubles = troublesOf(own)
+  return [
+    plain(`${worker.worker}`),
+    stateCell(worker.state),
+    {
+      text: [rangesText(own.map(({ shard }) => shard)), ...troubles.map(({ text }) => text)].join(
+        ', ',
+      ),
+      style: worstStyle(troubles),
+    },
+    { text: formatCount(worker.restarts), style: worker.restarts > 0 ? 'degraded' : '' },
+    plain(formatAge(worker.uptime)),
+    plain(delayText(worker.event_loop_delay_max_ms)),
+    plain(worker.pid === null ? formatCount(undefined) : `${worker.pid}`),
+  ]
+}
+
+/** For example `0–3, 7`. */
+export function rangesText(numbers: readonly number[]): string {
+  const ranges: { readonly first: number; last: number }[] = []
+  for (const number of numbers) {
+    const range = ranges.at(-1)
+    if (range?.last === number - 1) range.last = number
+    else ranges.push({ first: number, last: number })
+  }
+  if (ranges.length === 0) return formatCount(undefined)
+  return ranges
+    .map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`))
+    .join(', ')
+}
+
+function plain(text: string): Cell {
+  return { text, style: '' }
+}
+
+function stateCell(state: string): Cell {
+  return { text: state, style: styleOf(state) }
+}
+
+const styles: Readonly<Record<string, string>> = {
+  serving: 'healthy',
+  starting: 'degraded',
+  leaving: 'degraded',
+  ending: 'degraded',
+  checking: 'degraded',
+}
+
+function styleOf(state: string): string {
+  return styles[state] ?? 'failing'
+}
+
+/** For example `4`, or `4, 1 down`. */
+function partsCell(parts: readonly { readonly state: string }[]): Cell {
+  const troubles = troublesOf(parts)
+  return {
+    text: [formatCount(parts.length), ...troubles.map(({ text }) => text)].join(', '),
+    style: worstStyle(troubles),
+  }
+}
+
+/** How many of the parts are in each state that is not `serving`. */
+function troublesOf(parts: readonly { readonly state: string }[]): readonly Cell[] {
+  const counts = new Map<string, number>()
+  for (const { state } of parts) {
+    if (state !== 'serving') counts.set(state, (counts.get(state) ?? 0) + 1)
+  }
+  return Array.from(counts, ([state, count]) => ({
+    text: `${formatCount(count)} ${state}`,
+    style: styleOf(state),
+  }))
+}
+
+function worstStyle(troubles: readonly Cell[]): string {
+  const isFailing = troubles.some(({ style }) => style === 'failing')
+  return isFailing ? 'failing' : (troubles[0]?.style ?? '')
+}
+
+function delayText(delayMs: number): string {
+  return `${formatRate(delayMs)} ms`
+}

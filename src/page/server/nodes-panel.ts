@@ -1,0 +1,68 @@
+/** The nodes of a cluster, or the workers of the one server, with their shards. */
+import { ifOlder } from '../frame/api-client.ts'
+import { badgeElement } from '../elements/badge.ts'
+import { dataTable } from '../elements/data-table.ts'
+import { cardElement, type Child, element } from '../elements/element.ts'
+import {
+  type Cell,
+  type CellColumn,
+  goneCells,
+  nodeCells,
+  nodeColumns,
+  workerCells,
+  workerColumns,
+} from './node-cells.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../frame/page-part.ts'
+import { SeenNodes } from '../frame/seen-nodes.ts'
+
+/** Nodes are asked for their state less often than the server for its rates. */
+const pauseMs = 2_000
+
+export function nodesPanel({ api, atEnd, clock, poll }: PageContext): HTMLElement {
+  const nodeTable = cellsTable('Nodes', nodeColumns)
+  const workerTable = cellsTable('Workers', workerColumns)
+  // What is below waits for the rows, so that it does not jump.
+  const root = element('div', { class: 'arriving' }, nodeTable.root, workerTable.root)
+  const seen = new SeenNodes()
+  poll(pauseMs, async () => {
+    const nodes = (await api.call('listNodes', {}).catch(ifOlder))?.nodes ?? []
+    const gone = seen.add(nodes, clock.nowMs())
+    const [first, ...others] = nodes
+    const isCluster =
+      others.length > 0 || gone.length > 0 || (first?.heartbeat_age_ms ?? null) !== null
+    nodeTable.show(isCluster ? [...nodes.map(nodeCells), ...gone.map(goneCells)] : [])
+    root.classList.remove('arriving')
+    // Of several nodes, the rows of the nodes say how many workers serve.
+    const isAlone = others.length === 0 && first !== undefined
+    workerTable.show(
+      isAlone ? first.workers.map((worker) => workerCells(worker, first.shards)) : [],
+    )
+  })
+  atEnd(clock.after(pauseMs, () => root.classList.remove('arriving')))
+  return root
+}
+
+/** Makes a part of the page that is hidden without rows. */
+function cellsTable(
+  title: string,
+  columns: readonly CellColumn[],
+): PagePart<readonly (readonly Cell[])[]> {
+  const cellAt = columns.map((column, nth) => ({
+    ...column,
+    cell: (cells: readonly Cell[]) => cellChild(column, cells[nth]),
+    tone: (cells: readonly Cell[]) => cells[nth]?.style ?? '',
+  }))
+  const table = dataTable(title, cellAt, { style: 'scroll short' })
+  const root = cardElement(title, table.root)
+  const show = (rows: readonly (readonly Cell[])[]): void => {
+    root.hidden = rows.length === 0
+    table.show(rows)
+  }
+  show([])
+  return { root, show }
+}
+
+function cellChild({ title }: CellColumn, cell: Cell | undefined): Child {
+  return cell !== undefined && title === 'State' ? badgeElement(cell.text, cell.style) : cell?.text
+}

@@ -1,0 +1,67 @@
+/** The nodes and workers of the server, and how long its event loops make work wait. */
+import { ifOlder } from '../frame/api-client.ts'
+import { cardElement, element } from '../elements/element.ts'
+import { factList, type Facts } from '../elements/fact-list.ts'
+import { formatBytes, formatCount, formatRate } from '../elements/format.ts'
+import { nodesPanel } from './nodes-panel.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
+import { readMetricsText } from '../frame/read-metrics-text.ts'
+import { readinessOf } from './readiness-of.ts'
+import { readinessTexts } from './readiness-text.ts'
+import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/status-line.ts'
+
+const pauseMs = 2_000
+
+interface ServerFacts {
+  /** Undefined if the server is older than this call. */
+  readonly summary: SummaryShape | undefined
+  readonly metrics: ReadonlyMap<string, number>
+  /** Undefined if the server does not respond. */
+  readonly readiness: ReadinessShape | undefined
+}
+
+export function nodesView(context: PageContext): PageView {
+  const { api, poll } = context
+  const facts = factList()
+  const waiting = element('div', { class: 'skeleton' })
+  const status = statusLine('banner')
+  status.root.hidden = true
+  poll(pauseMs, async () => {
+    const [summary, metrics, readiness] = await Promise.all([
+      api.call('getSummary', {}).catch(ifOlder),
+      api.metrics().then(readMetricsText),
+      readinessOf(),
+    ])
+    waiting.hidden = true
+    facts.show(factsOf({ summary, metrics, readiness }))
+    const text = readiness === undefined ? '' : readinessTexts(readiness).join(' ')
+    status.root.hidden = text === ''
+    status.say(text)
+  })
+  const heading = element('div', { class: 'heading' }, element('h1', {}, 'Nodes'))
+  const server = cardElement('Server', waiting, facts.root)
+  const root = element('div', {}, heading, status.root, nodesPanel(context), server)
+  return { title: 'Nodes', root }
+}
+
+function factsOf({ summary, metrics, readiness }: ServerFacts): Facts {
+  const missing = summary?.missing_shards ?? []
+  return [
+    ['Status', readiness?.status ?? 'does not respond'],
+    ['Bots', formatCount(summary?.bots)],
+    ['Workers', formatCount(summary?.workers)],
+    ['Shards', formatCount(summary?.shards)],
+    ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as const] : []),
+    ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_seconds'))],
+    ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_seconds'))],
+    ['Pending bytes', formatBytes(summary?.pending_bytes)],
+    ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
+    ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
+    ['Bots in memory', formatCount(metrics.get('bots_loaded'))],
+  ]
+}
+
+function formatMs(seconds: number | undefined): string {
+  return seconds === undefined ? formatCount(seconds) : `${formatRate(seconds * 1_000)} ms`
+}

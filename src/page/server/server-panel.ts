@@ -1,0 +1,134 @@
+/** The state of the server: what is wrong with it, and its sums and rates now. */
+import { ifOlder } from '../frame/api-client.ts'
+import { buttonElement, element, setElementText } from '../elements/element.ts'
+import { formatAge, formatCount, formatRate, shardsText } from '../elements/format.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import { botHash } from '../frame/page-route.ts'
+import type { PagePart } from '../frame/page-part.ts'
+import { RateMeter, type Rates } from '../frame/rate-meter.ts'
+import { readMetricsText } from '../frame/read-metrics-text.ts'
+import { readinessOf } from './readiness-of.ts'
+import { readinessTexts } from './readiness-text.ts'
+import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/status-line.ts'
+
+const pauseMs = 1_000
+/** The rates, and in which tile each is shown. */
+const rateKinds = [
+  { rate: 'push', tile: 'Pushed / s' },
+  { rate: 'poll', tile: 'Polled / s' },
+  { rate: 'deliver', tile: 'Delivered / s' },
+  { rate: 'errors', tile: 'Errors / s' },
+] as const
+const rateNames = rateKinds.map(({ rate }) => rate)
+type RateName = (typeof rateNames)[number]
+
+interface ServerState {
+  /** Undefined if the server is older than this call. */
+  readonly summary: SummaryShape | undefined
+  readonly metrics: ReadonlyMap<string, number>
+  /** Undefined if the server does not respond. */
+  readonly readiness: ReadinessShape | undefined
+}
+
+export interface ServerPanelListener {
+  /** The reader wants to see the bots whose webhooks fail. */
+  readonly onFailing: () => void
+  /** The sums were read; undefined if the server is older than this call. */
+  readonly onSummary: (summary: SummaryShape | undefined) => void
+}
+
+/** Returns the line that says what is wrong with the server, and the sums. */
+export function serverPanel(
+  context: PageContext,
+  { onFailing, onSummary }: ServerPanelListener,
+): readonly HTMLElement[] {
+  const { api, clock, poll } = context
+  const status = statusLine('banner')
+  status.root.hidden = true
+  const tiles = serverTiles(onFailing)
+  const meter = new RateMeter(rateNames)
+  poll(pauseMs, async () => {
+    const [summary, metrics, readiness] = await Promise.all([
+      api.call('getSummary', {}).catch(ifOlder),
+      api.metrics().then(readMetricsText),
+      readinessOf(),
+    ])
+    const state = { summary, metrics, readiness }
+    const atMs = clock.nowMs()
+    const rates = meter.add({ atMs, counts: countsOf(state) })
+    tiles.show({ summary, rates })
+    onSummary(summary)
+    const text = statusText(state)
+    status.root.hidden = text === ''
+    status.say(text)
+  })
+  return [status.root, tiles.root]
+}
+
+interface TileData {
+  readonly summary: SummaryShape | undefined
+  readonly rates: Rates<RateName>
+}
+
+type Tile = readonly [title: string, value: HTMLElement, textOf: (data: TileData) => string]
+
+function serverTiles(onFailing: () => void): PagePart<TileData> {
+  const failing = buttonElement('–', onFailing)
+  failing.className = 'link'
+  failing.disabled = true
+  const oldest = element('a', {}, '–')
+  const letters = element('a', { href: '#/dead-letters' }, '–')
+  const tiles: readonly Tile[] = [
+    ['Failing', failing, ({ summary }) => formatCount(failingOf(summary))],
+    ['Pending', plainValue(), ({ summary }) => formatCount(summary?.pending)],
+    ['Oldest', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
+    ['Dead letters', letters, ({ summary }) => formatCount(summary?.dead_letters)],
+    ...rateKinds.map(
+      ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
+    ),
+  ]
+  const show = (data: TileData): void => {
+    for (const [, value, textOf] of tiles) setElementText(value, textOf(data))
+    const { summary } = data
+    const count = failingOf(summary)
+    failing.setAttribute('aria-label', `${formatCount(count)}: show failing webhooks`)
+    failing.disabled = !count
+    failing.classList.toggle('failing', Boolean(count))
+    const id = summary?.oldest_bot_id ?? null
+    if (id === null) oldest.removeAttribute('href')
+    else oldest.href = botHash({ botId: `${id}`, isTest: summary?.oldest_test === true })
+  }
+  const shown = tiles.map(([title, value]) =>
+    element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value)),
+  )
+  return { root: element('dl', { class: 'tiles' }, ...shown), show }
+}
+
+function plainValue(): HTMLElement {
+  return element('span', {}, '–')
+}
+
+function failingOf(summary: SummaryShape | undefined): number | undefined {
+  return summary && (summary.health['failing'] ?? 0)
+}
+
+/** What needs attention, above everything else. */
+function statusText({ summary, readiness }: ServerState): string {
+  const missing = summary?.missing_shards ?? []
+  const texts = readiness === undefined ? [] : readinessTexts(readiness)
+  const lack = `The numbers below lack the bots of ${shardsText(missing)}.`
+  return (missing.length > 0 ? [...texts, lack] : texts).join(' ')
+}
+
+/** The summary counts all nodes of a cluster, the metrics only the one that responds. */
+function countsOf({ summary, metrics }: ServerState): Readonly<Record<RateName, number>> {
+  const metric = (name: string): number => metrics.get(name) ?? 0
+  const refused = summary?.updates.refused ?? metric('updates_refused_total')
+  return {
+    push: summary?.updates.pushed ?? metric('updates_pushed_total'),
+    poll: summary?.updates.confirmed ?? metric('updates_confirmed_total'),
+    deliver: summary?.updates.delivered ?? metric('updates_delivered_total'),
+    errors: refused + metric('webhook_failures_total') + metric('store_failures_total'),
+  }
+}

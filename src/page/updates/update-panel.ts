@@ -1,0 +1,223 @@
+/** One update: what became of it, step by step, its payload, and what can be done with it. */
+import { updateIn } from '../../api/update-in.ts'
+import { isTrouble } from '../frame/api-client.ts'
+import { attemptFacts } from '../bot/attempts-panel.ts'
+import { badgeElement } from '../elements/badge.ts'
+import { type BotQueueName, ofQueue } from '../bot/bot-queue-name.ts'
+import { copyText } from '../elements/copy-text.ts'
+import { buttonElement, buttonsElement, element } from '../elements/element.ts'
+import { errorText } from '../elements/error-text.ts'
+import { factList } from '../elements/fact-list.ts'
+import { formatBytes, formatCount, formatExact } from '../elements/format.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import { botHash } from '../frame/page-route.ts'
+import type { ResultShape, WholeUpdateShape } from '../frame/shapes.ts'
+import { actOnQueue } from '../bot/queue-actions.ts'
+import { readableUpdate } from './readable-update.ts'
+import { statusLine } from '../elements/status-line.ts'
+import { timeElement } from '../elements/time-element.ts'
+import { updateTones } from './update-filters.ts'
+import { updateLink } from './update-link.ts'
+
+const pauseMs = 3_000
+
+/** An update with its text as it was pushed. */
+interface ShownUpdate extends WholeUpdateShape {
+  readonly text: string
+}
+
+export function updatePanel(
+  context: PageContext,
+  queue: BotQueueName,
+  updateId: number,
+): HTMLElement {
+  const { api, may, poll } = context
+  const input = { ...ofQueue(queue, {}), update_id: updateId }
+  const result = statusLine('error note', 'alert')
+  const place = element('div', {}, element('div', { class: 'skeleton' }))
+  const title = element('h2', {}, `Update ${updateId}`)
+  let update: ShownUpdate | undefined
+  let shown = ''
+  const acts = updateActs(context, { queue, updateId, updateOf: () => update })
+  const run = (act: () => Promise<string>) => () => result.run(act)
+  const again = buttonElement('Send again', run(acts.sendAgain), { style: 'primary' })
+  const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
+  const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
+  const deliver = buttonElement('Deliver now', run(acts.deliverNow))
+  // The command needs a key, which the holder of a link to the owner's page does not have.
+  copy.hidden = !may('read')
+  again.hidden = !may('push') && !may('replay')
+  deliver.hidden = true
+  drop.hidden = !may('manage')
+  poll(pauseMs, async () => {
+    try {
+      const { text, value } = await api.read('getUpdate', input)
+      update = { ...value, text: updateIn(text) }
+      if (text !== shown) place.replaceChildren(...partsOf(context, queue, update))
+      shown = text
+      // What waits for its retry can be tried at once.
+      const isRetried = update.state === 'pending' && update.latest_attempts.length > 0
+      deliver.hidden = !may('manage') || !isRetried
+      again.hidden = !mayPushAgain(context, update)
+      result.say('')
+    } catch (error) {
+      if (isTrouble(error)) throw error
+      update = undefined
+      shown = ''
+      place.replaceChildren()
+      result.say(errorText(error))
+    } finally {
+      for (const button of [again, copy, drop, deliver]) button.disabled = update === undefined
+    }
+  })
+  const back = element('a', { href: botHash(queue, 'updates') }, 'All updates')
+  const head = element(
+    'div',
+    { class: 'heading' },
+    title,
+    buttonsElement(deliver, copy, again, drop),
+  )
+  return element(
+    'section',
+    { class: 'card' },
+    element('p', { class: 'crumbs' }, back),
+    head,
+    result.root,
+    place,
+  )
+}
+
+function partsOf(
+  context: PageContext,
+  queue: BotQueueName,
+  update: ShownUpdate,
+): readonly HTMLElement[] {
+  const { latest_attempts: attempts } = update
+  const facts = factList()
+  facts.show([
+    ['Type', update.type],
+    ['Ordering key', update.ordering_key || '–'],
+    ['Size', formatBytes(update.bytes)],
+    // Of one that waits, the server knows the last attempts only.
+    ['Attempts', formatCount(update.attempts ?? attempts.length)],
+    ['Last error', update.last_error ?? attempts[0]?.error ?? 'none'],
+    ...(update.traceparent === undefined ? [] : ([['Trace', update.traceparent]] as const)),
+  ])
+  const payload = readableUpdate(update.text)
+  return [
+    element(
+      'div',
+      { class: 'pair' },
+      element('div', {}, facts.root),
+      element('ol', { class: 'timeline' }, ...timelineOf(context, queue, update)),
+    ),
+    element('pre', { tabindex: 0, 'aria-label': 'Payload' }, payload),
+  ]
+}
+
+/** From the push on, through each attempt that is known, to how it left. */
+function timelineOf(
+  { clock }: PageContext,
+  queue: BotQueueName,
+  update: ShownUpdate,
+): readonly HTMLElement[] {
+  const { accepted, left, state, latest_attempts: attempts } = update
+  const step = (at: number, ...what: readonly (Node | string)[]): HTMLElement =>
+    element('li', {}, element('div', {}, ...what), timeElement(clock, at))
+  const tried = attempts.toReversed().map((attempt) => {
+    const isGood = attempt.error === null
+    const word = attempt.status === null ? (isGood ? 'delivered' : 'failed') : `${attempt.status}`
+    const more = element('details', {}, element('summary', {}, attempt.error ?? 'delivered'))
+    more.append(attemptFacts(attempt, queue))
+    return step(attempt.time, badgeElement(word, isGood ? 'healthy' : 'failing'), more)
+  })
+  const end = badgeElement(state, updateTones[state])
+  const last = left === null ? element('li', {}, element('div', {}, end)) : step(left, end)
+  return [step(accepted, badgeElement('accepted', 'idle')), ...tried, last]
+}
+
+interface UpdateActs {
+  readonly sendAgain: () => Promise<string>
+  readonly copyAsCurl: () => Promise<string>
+  readonly deliverNow: () => Promise<string>
+  readonly remove: () => Promise<string>
+}
+
+interface ActedOn {
+  readonly queue: BotQueueName
+  readonly updateId: number
+  readonly updateOf: () => ShownUpdate | undefined
+}
+
+function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn): UpdateActs {
+  const { api, ask, toast } = context
+  return {
+    async deliverNow() {
+      await actOnQueue(context, queue, { retryBot: updateOf()?.ordering_key })
+      return ''
+    },
+    async sendAgain() {
+      const update = updateOf()
+      if (update === undefined) return ''
+      const isWanted = await ask({
+        title: `Push update ${updateId} again?`,
+        text: 'It gets a new id, after everything that is pending. The bot gets its contents once more.',
+        action: 'Send again',
+      })
+      if (!isWanted) return ''
+      const pushed = await pushAgain(context, queue, update)
+      if (!('update_id' in pushed)) return 'The bot does not want updates of this type.'
+      toast(['Pushed again as update ', updateLink(queue, pushed.update_id), '.'])
+      location.hash = botHash(queue, 'updates', pushed.update_id)
+      return ''
+    },
+    async copyAsCurl() {
+      const update = updateOf()
+      if (update === undefined) return ''
+      const field = element('textarea', {}, curlOf(queue, update))
+      document.body.append(field)
+      const isCopied = await copyText(field)
+      field.remove()
+      toast(isCopied ? 'Copied. Set $KEY to a key of scope push.' : 'The browser refused to copy.')
+      return ''
+    },
+    async remove() {
+      const isWanted = await ask({
+        title: `Remove update ${updateId}?`,
+        text: `It was pushed on ${formatExact(updateOf()?.accepted ?? 0)}. What is removed cannot be restored.`,
+        action: 'Remove it',
+        isDanger: true,
+      })
+      if (!isWanted) return ''
+      await api.call('dropUpdate', { ...ofQueue(queue, {}), update_id: updateId })
+      toast(`Update ${updateId} is removed.`)
+      location.hash = botHash(queue, 'updates')
+      return ''
+    },
+  }
+}
+
+function mayPushAgain({ may }: PageContext, { state }: WholeUpdateShape): boolean {
+  return may('push') || may('manage') || (may('replay') && state !== 'pending')
+}
+
+/** A server that has kept the update pushes it itself; one that waits still is pushed from here. */
+async function pushAgain(
+  { api, may }: PageContext,
+  queue: BotQueueName,
+  { update_id: id, state, text, ordering_key: key }: ShownUpdate,
+): Promise<ResultShape<'pushUpdate'>> {
+  if (state !== 'pending' && may('replay')) {
+    return api.call('replayUpdate', { ...ofQueue(queue, {}), update_id: id })
+  }
+  return api.call('pushUpdate', ofQueue(queue, { ordering_key: key }), { raw: text })
+}
+
+/** The push that would push the update again. The key is not in it: a shell has it in a variable. */
+function curlOf({ botId, isTest }: BotQueueName, update: ShownUpdate): string {
+  const query = new URLSearchParams({ ordering_key: update.ordering_key })
+  if (isTest) query.set('test', 'true')
+  const target = `${location.origin}/v1/bots/${botId}/updates?${query.toString()}`
+  const body = update.text.replaceAll("'", String.raw`'\''`)
+  return `curl -H "Authorization: Bearer $KEY" --data-binary '${body}' '${target}'`
+}

@@ -1,0 +1,141 @@
+/**
+ * Records the calls that may change something, in the worker that has answered them. Which calls these are follows from the table
+ * of operations (audit-operations.ts). A call that is refused before its handler runs has changed nothing and is not
+ * recorded, so that nobody pushes the calls of others out with what they may not do.
+ *
+ *     handler --returns, throws, or sends--> onSend --recorded--> head and first byte of the response
+ *
+ * Fastify runs `onSend` before it writes anything, whichever way a handler answers, so a response that is a stream or was passed
+ * on from another worker waits, too. A call that goes on after its first byte records what it does then by itself.
+ */
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../kit/clock.ts'
+import { toPostboteError } from '../kit/errors.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { botIdMax, botIdMin } from '../kit/limits.ts'
+import { type Operation, isAudited } from '../api/operation.ts'
+import { auditId, type RecordedCall } from '../shard/records/audit-record.ts'
+import type { AuditWriter } from '../access/audit-writer.ts'
+import { requestAccess } from '../access/request-access.ts'
+
+/** The parts of `PrivateApiParts` that are used. */
+interface RecordCallsOptions {
+  isFromWorker(request: FastifyRequest): boolean
+  readonly keys: {
+    readonly audit: { readonly writer: Pick<AuditWriter, 'record'> }
+    readonly registry: { readonly clock: Pick<Clock, 'nowMs'> }
+  }
+}
+
+/** What is recorded of the way in which a call, or a part of it, has ended. */
+interface Ended {
+  /** The body of the response, if the handler returns it. */
+  readonly result?: unknown
+  readonly error?: unknown
+  /** The bots of a part of a call that is about many. */
+  readonly botIds?: readonly number[]
+}
+
+/** Records a call, or a part of it. Resolves when its response may go out, or go on. */
+type AuditCall = (request: FastifyRequest, ended: Ended) => Promise<void>
+
+type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+/** Has the calls of an app recorded, whose routes are added after this. */
+export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): void {
+  const { audit, registry } = options.keys
+  const record: FastifyInstance['auditCall'] = async (operation, request, ended) => {
+    // The worker that asks for it records the call of its client.
+    if (options.isFromWorker(request)) return
+    await audit.writer.record(recordedCall(operation, request, ended, registry.clock))
+  }
+  app.decorate('auditCall', record)
+}
+
+/** Returns what records a call; undefined if it is not recorded. */
+export function auditOf(app: FastifyInstance, operation: Operation): AuditCall | undefined {
+  if (!isAudited(operation) || !app.hasDecorator('auditCall')) return undefined
+  return (request, ended) => app.auditCall(operation, request, ended)
+}
+
+/** Returns the parts of a route that record its call before its response begins. */
+export function recorded(handle: Handle, audit: AuditCall) {
+  return {
+    async handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+      // A handler that sends by itself comes to `onSend` before it returns.
+      request.handled = {}
+      try {
+        const result = await handle(request, reply)
+        request.handled &&= { result }
+        return result
+      } catch (error) {
+        request.handled &&= { error }
+        throw error
+      }
+    },
+    async onSend(request: FastifyRequest): Promise<void> {
+      const { handled } = request
+      if (handled === undefined) return
+      request.handled = undefined
+      await audit(request, handled)
+    },
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    auditCall(operation: Operation, request: FastifyRequest, ended: Ended): Promise<void>
+  }
+  interface FastifyRequest {
+    /** The code of an error that another worker returned, and which the handler passes on. */
+    passedOnCode?: string
+    /** The handler runs or has ended, and the call is not recorded yet. */
+    handled?: Ended | undefined
+  }
+}
+
+function recordedCall(
+  operation: Operation,
+  request: FastifyRequest,
+  { result, error, botIds }: Ended,
+  clock: Pick<Clock, 'nowMs'>,
+): RecordedCall {
+  const access = requestAccess(request)
+  const params: Fields = Object(request.params)
+  const fields: Fields = { ...Object(request.body), ...Object(result), ...params }
+  const timeMs = Math.floor(clock.nowMs())
+  const code = error === undefined ? request.passedOnCode : toPostboteError(error).code
+  const record = {
+    timeMs,
+    key: access === 'root' ? undefined : { id: access.id, name: access.name },
+    operation: operation.id,
+    call: `${operation.method} ${shownPath(operation.path, params)}`,
+    botId: botIdIn(params['id'] ?? fields['bot_id']),
+    botIds,
+    isTest: Object(request.query).test === true ? true : undefined,
+    onKey: shownId(fields['key_id']),
+    result: code ?? 'ok',
+    requestId: requestIdOf(request.raw),
+  }
+  return { id: auditId(timeMs, randomBytes(4).toString('hex')), record }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** An id in a path may be anything that its sender likes, such as a whole key by mistake. */
+function shownId(value: unknown): string | undefined {
+  return typeof value === 'string' && /^(?:[0-9a-f]{1,16}|key_[\w-]{12})$/.test(value)
+    ? value
+    : undefined
+}
+
+function shownPath(path: string, params: Fields): string {
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => shownId(params[name]) ?? '***')
+}
+
+/** A call that was refused may have named anything. */
+function botIdIn(value: unknown): number | undefined {
+  const id = Number(value)
+  return Number.isInteger(id) && id >= botIdMin && id <= botIdMax ? id : undefined
+}

@@ -1,0 +1,26 @@
+/** The JSON that is stored of a key of the private API (`k` record), in shard 0 only. A field that is undefined is left out. */
+import type { Scope } from '../../kit/rights.ts'
+import type { StoredSecret } from '../../kit/stored-secret.ts'
+
+/** The shard that has the keys. */
+export const keysShard = 0
+
+export interface AccessKeyRecord {
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  /** Absent if the key is for all bots. */
+  readonly bots?: readonly number[] | undefined
+  readonly updatesPerSecond?: number | undefined
+  readonly requestsPerSecond?: number | undefined
+  /** The current secret first, then at most one old secret that is about to expire. */
+  readonly secrets: readonly StoredSecret[]
+  readonly createdAtMs: number
+  /** The id of the key that made this one; absent if the admin key did. */
+  readonly createdBy?: string | undefined
+  /** Wall time from which the key is refused; absent if it does not expire. */
+  readonly endsAtMs?: number | undefined
+  /** Wall time of a use, at most some minutes older than the last one; absent if there was none. */
+  readonly lastUsedMs?: number | undefined
+  /** Which slot of the shared memory counts what the key does (admission/shared-key-limits.ts). */
+  readonly limitSlot: number
+}

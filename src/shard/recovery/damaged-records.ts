@@ -1,0 +1,58 @@
+/**
+ * Handles single records that cannot be read, because their bytes have changed or because a later version wrote them.
+ * The log names each record once, by kind, bot and update. A copy is kept under a separate key (`q` and the record's
+ * key), because the queue continues without the record and eventually deletes or replaces it.
+ */
+import { logFieldsOfKey, keptKey } from '../records/record-keys.ts'
+import { UnknownRecordVersionError } from '../records/record.ts'
+import type { ShardLog } from '../shard-recovery.ts'
+import type { StoreEntry, StoreOperation } from '../../store/store.ts'
+
+export interface DamagedRecordsOptions {
+  /** Index of the shard. */
+  readonly index: number
+  readonly log: Pick<ShardLog, 'error'>
+  /** Stores the copy. Not awaited. */
+  readonly keep?: ((operation: StoreOperation) => void) | undefined
+  /** Called when a record is damaged: others of the same block may be, too, and a damaged key is not seen. */
+  readonly onDamagedRecord?: (() => void) | undefined
+}
+
+/** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
+const damagedRecordsKeptMax = 1_000
+
+export class DamagedRecords {
+  readonly #options: DamagedRecordsOptions
+  /** Keys, in hexadecimal, of the records that were named. Most damaged records are read repeatedly. */
+  readonly #named = new Set<string>()
+
+  constructor(options: DamagedRecordsOptions) {
+    this.#options = options
+  }
+
+  /** Returns the keys of the records that were named, of those for which `isWanted` returns true, and forgets them. */
+  take(isWanted: (key: Buffer) => boolean): readonly Buffer[] {
+    const taken = [...this.#named].map((name) => Buffer.from(name, 'hex')).filter(isWanted)
+    for (const key of taken) this.#named.delete(key.toString('hex'))
+    return taken
+  }
+
+  /** Reports a record. `error` is the error with which decoding failed. */
+  found({ key, value }: StoreEntry, error: unknown): void {
+    const name = key.toString('hex')
+    if (this.#named.has(name)) return
+    if (this.#named.size < damagedRecordsKeptMax) {
+      this.#named.add(name)
+      this.#options.keep?.({ type: 'put', key: keptKey(key), value })
+    }
+    const { index, log, onDamagedRecord } = this.#options
+    const isDamaged = !(error instanceof UnknownRecordVersionError)
+    log.error(
+      { shard: index, ...logFieldsOfKey(key), key: name, error: String(error) },
+      isDamaged
+        ? 'a record of the store is damaged and cannot be used'
+        : 'a record of the store was written by a later version of Postbote and cannot be used',
+    )
+    if (isDamaged) onDamagedRecord?.()
+  }
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { botSentence } from '../../../../src/page/bots/bot-sentence.ts'
+
+const nowS = 1_800_000_000
+const well = {
+  mode: 'webhook',
+  health: 'healthy',
+  health_reason: 'all of the last 12 attempts succeeded',
+  pending: 0,
+  oldest_age: null,
+  last_error_date: null,
+  last_error_message: null,
+} as const
+
+test('a bot that is well says since when it has not failed, and what waits', () => {
+  assert.deepEqual(botSentence(well, nowS), {
+    lead: 'All of the last 12 attempts succeeded.',
+    more: 'Nothing waits. No failure is known.',
+  })
+  const before = { last_error_date: nowS - 10_800, last_error_message: 'Connection refused' }
+  assert.equal(
+    botSentence({ ...well, ...before, pending: 1, oldest_age: 3 }, nowS).more,
+    '1 update waits, the oldest for 3 s. The last failure was 3 h ago: Connection refused.',
+  )
+})
+
+test('a bot in trouble says it once, and in units that people read', () => {
+  const failing = {
+    ...well,
+    health: 'failing',
+    health_reason:
+      'no success for 8112 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s',
+    pending: 1_204,
+    oldest_age: 8_112,
+    last_error_date: nowS - 4,
+    last_error_message: 'Connection refused',
+  } as const
+  assert.deepEqual(botSentence(failing, nowS), {
+    lead: 'No success for 2 h, 17 failures: Connection refused.',
+    more: '3 keys wait, next attempt in 41 s. 1,204 updates wait, the oldest for 2 h.',
+  })
+})
+
+test('what the server has said of waiting updates is not said again', () => {
+  const polled = {
+    ...well,
+    mode: 'polling',
+    health: 'unpolled',
+    health_reason: 'nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h',
+    pending: 11_008,
+    oldest_age: 10_900,
+  } as const
+  assert.deepEqual(botSentence(polled, nowS), {
+    lead: 'Nobody has polled for 3 h.',
+    more: '11,008 updates wait, the oldest for 3 h.',
+  })
+})

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { VisiblePoller } from '../../../../src/page/elements/visible-poller.ts'
+import { browserClockOf } from '../../../support/programs/browser-clock-of.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+
+function setUp(hidden = false) {
+  const fake = new FakeClock()
+  const listeners = new Set<() => void>()
+  const visibility = {
+    hidden,
+    addEventListener: (_name: string, listener: () => void) => void listeners.add(listener),
+    removeEventListener: (_name: string, listener: () => void) => void listeners.delete(listener),
+  }
+  let works = 0
+  const poller = new VisiblePoller({
+    visibility,
+    pauseMs: 1_000,
+    clock: browserClockOf(fake),
+    work: () => {
+      works += 1
+      return Promise.resolve()
+    },
+  })
+  return {
+    fake,
+    poller,
+    listeners,
+    works: () => works,
+    show: (isShown: boolean) => {
+      visibility.hidden = !isShown
+      for (const listener of listeners) listener()
+    },
+  }
+}
+
+test('the server is asked at once and then after each pause, while the page is visible', async () => {
+  const { fake, works, show } = setUp()
+  assert.equal(works(), 1)
+  await fake.advance(3_000)
+  assert.equal(works(), 4)
+  show(false)
+  await fake.advance(60_000)
+  assert.equal(works(), 4)
+  show(true)
+  assert.equal(works(), 5)
+  await fake.advance(1_000)
+  assert.equal(works(), 6)
+})
+
+test('a page that begins in the background asks nothing', async () => {
+  const { fake, works } = setUp(true)
+  await fake.advance(10_000)
+  assert.equal(works(), 0)
+})
+
+test('a view that was left asks nothing and leaves no timer', async () => {
+  const { fake, poller, works, listeners } = setUp()
+  await settle()
+  poller.close()
+  poller.hurry()
+  await fake.advance(10_000)
+  assert.equal(works(), 1)
+  assert.equal(fake.timers, 0)
+  assert.equal(listeners.size, 0)
+})
