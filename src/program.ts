@@ -3,4 +3,4 @@ import { outliveReaders, runCommand } from './cli/commands/run-command.ts'
 import { runProgram } from './modules/run-program.ts'
 
 outliveReaders(process)
-await runCommand(() => runProgram(process.argv.slice(2)))
+void runCommand(() => runProgram(process.argv.slice(2)))

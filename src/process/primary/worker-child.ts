@@ -50,11 +50,12 @@ const noInspector = process.execArgv.some((flag) => flag.startsWith('--inspect')
   : ['--inspect-port=192.0.2.1:9229']
 
 /**
- * V8 may use this for young objects in a worker, twice, where its default is 16 MiB. With 10,000 waiting polls in two
+ * V8 may use 8 MiB for young objects in a worker, twice, where its default is 16 MiB. With 10,000 waiting polls in two
  * workers that is a seventh of all they take. 4 MiB save no more, and a push in a stream takes 1.12 of the CPU time. What the
- * operator sets comes later and wins.
+ * operator sets comes later and wins. V8 takes no code cache that was made with other flags (scripts/bundle.ts).
  */
-const nodeOptions = `--max-semi-space-size=8 ${process.env['NODE_OPTIONS'] ?? ''}`
+export const workerFlags: readonly string[] = ['--max-semi-space-size=8']
+const nodeOptions = [...workerFlags, process.env['NODE_OPTIONS'] ?? ''].join(' ')
 
 /**
  * The primary waits this long after 'exit' for the end of a worker's channel. It is at its end already, unless a

@@ -5,16 +5,18 @@ import { fileURLToPath } from 'node:url'
 
 const dist = fileURLToPath(new URL('../../../', import.meta.url))
 
-test('bundles have only characters of Latin-1, so that each takes one byte in memory', () => {
-  const workers = readdirSync(`${dist}workers`).filter((name) => name.endsWith('.js'))
-  for (const file of ['src/program.js', ...workers.map((name) => `workers/${name}`)]) {
+test('bundles have only characters of ASCII, so that each takes one byte in memory', () => {
+  const workers = readdirSync(`${dist}workers`).filter((name) => /\.c?js$/.test(name))
+  for (const file of ['src/program.cjs', ...workers.map((name) => `workers/${name}`)]) {
     const text = readFileSync(`${dist}${file}`, 'utf8')
-    assert.doesNotMatch(text, /[^\0-\xff]/, file)
+    assert.doesNotMatch(text, /[^\0-\x7f]/, file)
   }
 })
 
-test('main.js has little to read before it refuses the inspector', () => {
-  const { size } = statSync(`${dist}src/main.js`)
-  assert(size < 4_000, `${size} bytes`)
-  assert.match(readFileSync(`${dist}src/main.js`, 'utf8'), /SIGUSR1/)
+test('entry files have little to read before they refuse the inspector', () => {
+  for (const file of ['src/main.js', 'workers/cluster-worker.js']) {
+    const { size } = statSync(`${dist}${file}`)
+    assert(size < 4_000, `${size} bytes`)
+    assert.match(readFileSync(`${dist}${file}`, 'utf8'), /SIGUSR1/)
+  }
 })
