@@ -6,24 +6,23 @@
  *       and the paths of the one or two ids in its payload, if it has any, such as `b business_message business_connection_id chat.id`. All
  *       texts are ASCII.
  *
- *   check(bytes, rows, count) -> how many rows are left to JavaScript
+ *   check(bytes, rows, count) -> how many rows need JavaScript, for the words of a refusal or for a key
  *       Checks those of `count` updates whose type is -2. They are ranges of the Buffer `bytes`, and each has a row of the
  *       Int32Array `rows`, which src/shard/update-rows.ts draws. The check reads the columns 2 and 3, the range of the update,
  *       and writes these:
  *
- *           4 type                           its number; -3 if JavaScript decides, because the update is not valid or its
- *                                            ids need an inspection: the columns below have no meaning then
+ *           4 type                           its number; -3 if the update is not valid: the columns below have no meaning then
  *           5 text start | 6 text end        the text between the outer braces without surrounding white space
  *           7 key letter                     not 0 if the producer has chosen a key, which stays; otherwise the letter of the
- *                                            type, or 0 if there is no id
+ *                                            type, 0 if there is no id, or -2 if JavaScript derives the key: the columns below
+ *                                            have no meaning then
  *           8 id start | 9 id end            the id at the first path, as digits or the content of a string; or empty
  *           10 id start | 11 id end          the id at the second path; -1 | -1 if the type has only one
  *
- * src/queue/check/check-update.ts has the same rules and says why an update is refused; src/queue/check/ordering-key.ts derives the
- * keys. The tests compare them. The check is one pass without recursion and without allocation. It reads each byte once,
- * an id twice, and nothing outside the range. JavaScript inspects ids with escapes or other characters than ASCII,
- * numbers that are not whole, ids of more than `idBytesMax` bytes, and payloads in which a key that could lead to an id
- * has escapes or comes twice.
+ * The check decides alone what is valid: src/queue/check/why-refused.ts finds the words for what it has refused. It is one pass
+ * without recursion and without allocation. It reads each byte once, an id twice, and nothing outside the range.
+ * src/queue/check/ordering-key.ts derives the keys from ids with escapes or other characters than ASCII, numbers that are not whole,
+ * ids of more than `idBytesMax` bytes, and payloads in which a key that could lead to an id has escapes or comes twice.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +32,9 @@
 enum { types_max = 64, paths_max = 2, names_max = 4, table_bytes_max = 8192, row_length = 16 };
 /* The columns of a row that the check reads and writes. Ids have two each. */
 enum { update_start = 2, update_end, type_column, text_start, text_end_column, key_letter, first_id };
-enum { unchecked = -2, undecided = -3 };
+enum { unchecked = -2, refused = -3 };
+/* In place of the letter of a key. */
+enum { underived = -2 };
 /* One bit for each open container. */
 enum { nesting_limit = 64 };
 /* The payload of an update is the second level: it is inside the outer object. */
@@ -363,29 +364,29 @@ static void write_ids(const struct scan* scan, const struct type* type, const ui
 static int check_update(const struct checker* checker, const uint8_t* bytes, int32_t* row) {
   const uint8_t* end = bytes + row[update_end];
   const uint8_t* at = after_space(bytes + row[update_start], end);
-  if (at == end || *at != '{') return undecided;
+  if (at == end || *at != '{') return refused;
   const uint8_t* text = after_space(at + 1, end);
-  if (text == end || *text != '"') return undecided;
+  if (text == end || *text != '"') return refused;
   int number = type_at(checker, text + 1, end);
-  if (number == -1) return undecided;
+  if (number == -1) return refused;
   const struct type* type = &checker->types[number];
   at = after_space(text + type->name.length + 2, end);
-  if (at == end || *at != ':') return undecided;
+  if (at == end || *at != ':') return refused;
   at = after_space(at + 1, end);
-  if (at == end || *at != '{') return undecided;
+  if (at == end || *at != '{') return refused;
   bool has_key = row[key_letter] != 0;
   struct scan scan = {.end = end, .id_bytes_max = checker->id_bytes_max};
   for (int index = 0; index < type->path_count && !has_key; index++) {
     scan.searches[index].path = &type->paths[index];
   }
   const uint8_t* text_end = after_payload(&scan, at + 1, checker->nesting_max);
-  if (text_end == NULL) return undecided;
+  if (text_end == NULL) return refused;
   at = after_space(text_end, end);
-  if (at == end || *at != '}' || after_space(at + 1, end) != end) return undecided;
+  if (at == end || *at != '}' || after_space(at + 1, end) != end) return refused;
   row[text_start] = (int32_t)(text - bytes);
   row[text_end_column] = (int32_t)(text_end - bytes);
-  if (scan.is_unusual) return undecided;
-  if (!has_key) write_ids(&scan, type, bytes, row);
+  if (scan.is_unusual) row[key_letter] = underived;
+  else if (!has_key) write_ids(&scan, type, bytes, row);
   return number;
 }
 
@@ -444,7 +445,7 @@ static napi_value check(napi_env env, napi_callback_info info) {
       return NULL;
     }
     row[type_column] = check_update(data, bytes, row);
-    if (row[type_column] == undecided) left++;
+    if (row[type_column] == refused || row[key_letter] == underived) left++;
   }
   napi_value result;
   return napi_create_uint32(env, left, &result) == napi_ok ? result : NULL;

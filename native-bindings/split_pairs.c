@@ -12,8 +12,8 @@
  *
  * A line that is too large sets a flag of its row. A bot that is NaN leaves the header to JavaScript: it may be refused, or
  * has escapes, fields with null, a field twice, or a value with other characters than printable ASCII. pair-header.ts of
- * src/features/ingest has the same rules and the reasons, and pair-splitter.ts there takes pairs that span chunks. The
- * tests compare them. Each byte of an update is read once, by memchr.
+ * src/features/ingest reads those, and pair-splitter.ts there gathers pairs that span chunks. Each byte of an update is read
+ * once, by memchr.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -20,7 +20,6 @@ import { PostboteClient } from '../clients/typescript/postbote-client.ts'
 import { slotOfBot } from '../src/process/shard-map.ts'
 import { optionRows } from '../src/config/config-options.ts'
 import { errorKinds } from '../src/kit/errors.ts'
-import { checkUpdate } from '../src/queue/check/check-update.ts'
 import { assertTelegramFields } from '../src/queue/check/telegram-fields.ts'
 import { forEachMetric } from '../src/kit/metrics.ts'
 import { deriveOrderingKey } from '../src/queue/check/ordering-key.ts'
@@ -32,6 +31,7 @@ import { frameworks } from './clients/frameworks.ts'
 import { documentedUpdates } from './support/server/documented-updates.ts'
 import { FakeClock } from './support/kit/fake-clock.ts'
 import { noTimes } from './support/kit/no-times.ts'
+import { checkUpdate } from './support/producers/update-verdict.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [
@@ -315,7 +315,7 @@ test('every update in the documentation, the examples and the sources has the fi
   const updates = documentedUpdates()
   assert(updates.length > 15)
   const incomplete = updates.flatMap(({ file, update }) => {
-    const { typeNumber, text } = checkUpdate(Buffer.from(JSON.stringify(update)))
+    const { typeNumber, text } = checkUpdate(JSON.stringify(update))
     try {
       assertTelegramFields(typeNumber, text)
       return []

@@ -1,5 +1,4 @@
 /** The option table as text: --help and docs/reference/options.md. */
-import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { type OptionRow, optionRows } from './config-options.ts'
 
 /** The width of help that goes to no terminal. */
@@ -61,10 +60,6 @@ export function optionsPage(): string {
     '(`POSTBOTE_*`) or a key is unknown, or a value is outside its range, the server does not start and the error names it.',
     '',
     ...optionRows.map(([, row]) => optionLine(row)),
-    '',
-    `One variable is no option: with \`${noNativeIngestVariable}=1\`, JavaScript checks updates and encodes their records in place`,
-    'of native code. The results and the stored bytes are the same, and a push takes more CPU time. Use it to find out whether',
-    'the native code causes a failure.',
   ]
   return `${lines.join('\n')}\n`
 }

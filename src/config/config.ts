@@ -7,7 +7,6 @@
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
 import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
-import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { isSocketPath, type Kind, path, refused } from './config-values.ts'
@@ -121,11 +120,7 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
     if (isServiceLink(variable, text)) continue
     const name = names.get(variable)
-    // It is no option: each process and thread reads it where it would load the native code.
-    if (variable === noNativeIngestVariable) {
-      if (!['', '1'].includes(text)) problems.push(`${variable}: expected 1 or nothing`)
-    } else if (name === undefined)
-      problems.push(`${variable}: unknown environment variable; see --help`)
+    if (name === undefined) problems.push(`${variable}: unknown environment variable; see --help`)
     else if (text !== '') given.set(name, { source: variable, text })
   }
   return given

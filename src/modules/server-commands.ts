@@ -2,6 +2,7 @@
  * The commands that run a server, or work on its files and databases. Most of them read their arguments themselves, because
  * these are options of the server.
  */
+import { loadIngestAddons } from '../../native-bindings/ingest-addons.ts'
 import { configFileOption } from '../config/config.ts'
 import { optionTable } from '../config/config-options.ts'
 import { type CommandRow, type RawCommand, serverOptions } from '../cli/commands/command-row.ts'
@@ -21,7 +22,11 @@ export const serverCommands: readonly CommandRow[] = [
     synopsis: 'serve [options]',
     sentence: 'runs the server',
     options: serverOptions,
-    run: (argv) => serve(configOf(argv), () => configOf(argv)),
+    run: (argv) => {
+      const config = configOf(argv)
+      loadIngestAddons()
+      return serve(config, () => configOf(argv))
+    },
   },
   {
     kind: 'raw',

@@ -8,16 +8,12 @@
  *
  * Measured on Node 20, CPU us for an update of 300 B, with an eighth of an `s` record: 1.0 with record.ts, 0.6 with this.
  */
-import assert from 'node:assert'
-import { keyHasher } from '../../native-bindings/key-hasher.ts'
-import { usesNativeIngest } from '../../native-bindings/native-ingest.ts'
 import { type RecordEncoder, recordEncoder } from '../../native-bindings/record-encoder.ts'
 import {
   halfDayOf,
   idempotencyKey,
   idempotencyKeyBytes,
   type QueueId,
-  queueKey,
   queueKeyBytes,
   updateKey,
   updateKeyBytes,
@@ -25,7 +21,6 @@ import {
 import { keyedAtMs, type PushedRows, type PushOperation, RowPush } from './operations.ts'
 import {
   encodeKey,
-  encodeQueueState,
   encodeUpdate,
   keyRecordBytes,
   type QueueState,
@@ -53,33 +48,26 @@ interface Run {
 }
 
 export class GroupEncoder {
-  readonly #native: RecordEncoder | undefined
+  readonly #native: RecordEncoder = recordEncoder()
   #numbers: Float64Array = new Float64Array(0)
   #ends: Int32Array = new Int32Array(0)
-
-  constructor(isNative = usesNativeIngest) {
-    if (!isNative) return
-    // Both are loaded before anything is written, so that a server without them does not open its shards.
-    this.#native = recordEncoder()
-    keyHasher()
-  }
 
   /** Returns the `u` record of each push, followed by its `i` record if it has an idempotency key. */
   encodeUpdates(pushes: readonly PushOperation[]): StoreOperation[] {
     let bytes = 0
-    for (const push of pushes) if (this.#isEncodedNatively(push)) bytes += recordBytesMax(push)
+    for (const push of pushes) if (isRowOfBytes(push)) bytes += recordBytesMax(push)
     const out = Buffer.allocUnsafe(bytes)
     if (this.#ends.length < pushes.length) this.#ends = new Int32Array(pushes.length)
     const records: StoreOperation[] = []
     let run: Run | undefined
     let at = 0
     for (const push of pushes) {
-      const isNative = this.#isEncodedNatively(push)
-      if (run !== undefined && (!isNative || push.of !== run.of)) {
+      const isInBytes = isRowOfBytes(push)
+      if (run !== undefined && (!isInBytes || push.of !== run.of)) {
         at = this.#encodeRun(run, { out, at }, records)
         run = undefined
       }
-      if (isNative) {
+      if (isInBytes) {
         run ??= { of: push.of, count: 0, isKeyed: false }
         this.#setNumbers(push, run, pushes.length)
       } else {
@@ -111,7 +99,6 @@ export class GroupEncoder {
     records: StoreOperation[],
   ): number {
     const ends = this.#ends
-    assert(this.#native !== undefined, 'only native code encodes a run')
     const end = this.#native.encodeRows(
       rows.bytes,
       rows.numbers,
@@ -141,9 +128,6 @@ export class GroupEncoder {
   encodeQueueStates(
     queues: ReadonlyMap<QueueId, { readonly state: Readonly<QueueState> }>,
   ): StoreOperation[] {
-    if (this.#native === undefined) {
-      return Array.from(queues, ([queue, { state }]) => stateRecord(queue, state))
-    }
     const numbers = this.#numbersFor(queues.size * stateNumbers)
     let at = 0
     for (const [queue, { state }] of queues) {
@@ -164,17 +148,18 @@ export class GroupEncoder {
     })
   }
 
-  #isEncodedNatively(push: PushOperation): push is RowPush {
-    if (this.#native === undefined || !(push instanceof RowPush)) return false
-    const { nth, of } = push
-    const { rows } = of
-    return rows.hasKeyInBytes(nth) && (!rows.isTraced(nth) || rows.hasTraceInBytes(nth))
-  }
-
   #numbersFor(count: number): Float64Array {
     if (this.#numbers.length < count) this.#numbers = new Float64Array(count)
     return this.#numbers
   }
+}
+
+/** Whether native code encodes a push: its key and its trace are ranges of the bytes. */
+function isRowOfBytes(push: PushOperation): push is RowPush {
+  if (!(push instanceof RowPush)) return false
+  const { nth, of } = push
+  const { rows } = of
+  return rows.hasKeyInBytes(nth) && (!rows.isTraced(nth) || rows.hasTraceInBytes(nth))
 }
 
 function recordBytesMax({ of: { rows }, nth }: RowPush): number {
@@ -193,9 +178,4 @@ function encodePush(push: PushOperation, records: StoreOperation[]): void {
   const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, keyHash)
   const value = encodeKey(place, { updateId, acceptedAtMs, textHash })
   records.push({ type: 'put', key: place, value })
-}
-
-function stateRecord(queue: QueueId, state: Readonly<QueueState>): StoreOperation {
-  const key = queueKey('s', queue)
-  return { type: 'put', key, value: encodeQueueState(key, state) }
 }

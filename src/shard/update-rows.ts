@@ -7,16 +7,18 @@
  *                                               ^2 update start  ^3 end
  *                                                ^5 text start  ^6 text end
  *
- *   4 type           its number; -2: not checked yet; -3: JavaScript checks it; -4: not valid, as `refusalOf` says; -1: this
- *                    worker does not push it, because its header is refused or another worker has its bot
+ *   4 type           its number; -2: not checked yet; -3: not valid, and nothing says why yet; -4: not valid, as `refusalOf`
+ *                    says; -1: this worker does not push it, because its header is refused or another worker has its bot
  *   7 key letter     the ordering key is this character and the id in 8 to 9, then `/` and the id in 10 to 11 unless that is
- *                    -1; `=` stands for a key that the producer has chosen. 0: the key is ''. -1: it is one of the `strings`
+ *                    -1; `=` stands for a key that the producer has chosen. 0: the key is ''. -1: it is one of the `strings`.
+ *                    -2: JavaScript derives it from the text
  *   12 | 13          the idempotency key; 0 | 0: there is none; -1: it is one of the `strings`
  *   14 ttl           in seconds; 0: that of the type
  *   15 flags         as below, and from bit 8 on the offset in the header of the place in a trace, if it is of the bytes
  *
  * All places are offsets in `bytes`. Native code fills the rows (split_pairs.c, check_updates.c) and encodes them
- * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
+ * (encode_records.c), so the columns have their numbers there, too. Rare headers and keys are left to
+ * JavaScript.
  */
 import type { PostboteError } from '../kit/errors.ts'
 import { isSampled, traceparentLength } from '../kit/tracing/traceparent.ts'
@@ -38,10 +40,13 @@ const ttlColumn = 14
 export const flagsColumn = 15
 
 const notOursType = -1
-/** What is in place of the type of an update that is not checked yet, or that the native code leaves to JavaScript. */
+/** What is in place of the type of an update that is not checked yet. */
 export const uncheckedType = -2
-export const undecidedType = -3
+/** What is in place of the type of an update that is not valid, before and after the words are found. */
+export const refusedType = -3
 const invalidType = -4
+/** What is in place of the letter of a key that native code leaves to JavaScript. */
+export const underivedKey = -2
 
 const testFlag = 1
 const validatedFlag = 2
@@ -86,11 +91,12 @@ export class UpdateRows {
   }
 
   /** Returns a row without a header for an update that is not checked yet. */
-  static ofOne(bytes: Buffer, botId: number, options: RowOptions): UpdateRows {
+  static ofOne(bytes: Buffer, botId: number, options?: RowOptions): UpdateRows {
     const numbers = new Int32Array(rowLength)
     numbers[endColumn] = bytes.length
+    numbers[typeColumn] = uncheckedType
     const rows = new UpdateRows(bytes, numbers, Float64Array.of(botId))
-    rows.setOptions(0, options)
+    if (options !== undefined) rows.setOptions(0, options)
     return rows
   }
 

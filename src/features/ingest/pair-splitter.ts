@@ -9,22 +9,17 @@
  * next pair is still recognized. `\r\n` ends a line as `\n` does. A byte order mark at the beginning is skipped.
  */
 
-import { usesNativeIngest } from '../../../native-bindings/native-ingest.ts'
 import { pairScanner } from '../../../native-bindings/pair-scanner.ts'
 import { ByteOrderMarkSkipper } from '../../http/byte-order-mark.ts'
 import { botIdMax, botIdMin, kib, orderingKeyBytesMax, ttlSMax } from '../../kit/limits.ts'
 import { idempotencyKeyLengthMax } from '../../api/limits.ts'
 import {
-  endColumn,
   flagsColumn,
-  headerEndColumn,
   headerTooLargeFlag,
   rowLength,
-  startColumn,
   typeColumn,
   uncheckedType,
   UpdateRows,
-  updateStartColumn,
   updateTooLargeFlag,
 } from '../../shard/update-rows.ts'
 import { pairHeaderBytesMax } from '../../kit/private-api-limits.ts'
@@ -37,8 +32,6 @@ export interface PairSplitterOptions {
   readonly rowsMax?: number
   /** Whether headers may have places in traces. Default: false. */
   readonly isTraced?: boolean
-  /** Default: `usesNativeIngest`. */
-  readonly isNative?: boolean
 }
 
 const newline = 0x0a
@@ -59,7 +52,6 @@ const from = new Int32Array(1)
 /** Splits one stream. */
 export class PairSplitter {
   readonly #updateLineBytesMax: number
-  readonly #isNative: boolean
   /** The places for the bots of the pairs that are together. */
   readonly #bots: Float64Array
   /** As split_pairs.c lists them. */
@@ -78,7 +70,6 @@ export class PairSplitter {
 
   constructor(options: PairSplitterOptions) {
     this.#updateLineBytesMax = options.updateLineBytesMax
-    this.#isNative = options.isNative ?? usesNativeIngest
     this.#bots = draftBots.subarray(0, options.rowsMax ?? streamSlicePairs)
     this.#limits = Float64Array.of(
       pairHeaderBytesMax,
@@ -145,46 +136,7 @@ export class PairSplitter {
   /** Makes the rows of the complete pairs in `bytes`, as many as fit, and returns their number. */
   #split(bytes: Buffer, at: number): number {
     from[0] = at
-    if (this.#isNative) {
-      return pairScanner().splitPairs(bytes, from, drafts, this.#bots, this.#limits)
-    }
-    let start = at
-    let count = 0
-    while (count < this.#bots.length) {
-      const headerLine = bytes.indexOf(newline, start)
-      const updateLine = headerLine < 0 ? -1 : bytes.indexOf(newline, headerLine + 1)
-      const headerEnd = withoutReturn(bytes, start, headerLine)
-      if (headerLine >= 0 && headerEnd === start) {
-        start = headerLine + 1
-        continue
-      }
-      if (updateLine < 0) break
-      const end = withoutReturn(bytes, headerLine + 1, updateLine)
-      this.#draft(count, { start, headerEnd, updateStart: headerLine + 1, end })
-      start = updateLine + 1
-      count += 1
-    }
-    from[0] = start
-    return count
-  }
-
-  #draft(
-    nth: number,
-    pair: { start: number; headerEnd: number; updateStart: number; end: number },
-  ): void {
-    const at = nth * rowLength
-    drafts.fill(0, at, at + rowLength)
-    drafts[at + startColumn] = pair.start
-    drafts[at + headerEndColumn] = pair.headerEnd
-    drafts[at + updateStartColumn] = pair.updateStart
-    drafts[at + endColumn] = pair.end
-    drafts[at + typeColumn] = uncheckedType
-    if (pair.headerEnd - pair.start > pairHeaderBytesMax) {
-      drafts[at + flagsColumn] = headerTooLargeFlag
-    } else if (pair.end - pair.updateStart > this.#updateLineBytesMax) {
-      drafts[at + flagsColumn] = updateTooLargeFlag
-    }
-    draftBots[nth] = Number.NaN
+    return pairScanner().splitPairs(bytes, from, drafts, this.#bots, this.#limits)
   }
 
   /** Takes the next piece of the open line. Returns where to continue. */
@@ -212,7 +164,9 @@ export class PairSplitter {
   #endUpdate(): UpdateRows {
     if (this.#tooLarge === undefined) this.#split(this.#carry.subarray(0, this.#carryBytes), 0)
     else {
-      this.#draft(0, { start: 0, headerEnd: 0, updateStart: 0, end: 0 })
+      drafts.fill(0, 0, rowLength)
+      drafts[typeColumn] = uncheckedType
+      draftBots[0] = Number.NaN
       drafts[flagsColumn] = this.#tooLarge === 'header' ? headerTooLargeFlag : updateTooLargeFlag
     }
     const rows = draftsOf(this.#carry, 1)

@@ -8,11 +8,9 @@
  * gigabyte, and each update is checked before it is stored. A broken update may hide others from the scan, but none is lost:
  * the next poll asks for all ids after it again.
  */
-import { PostboteError } from '../../kit/errors.ts'
 import { parseRetryAfter } from '../../delivery/pace/retry.ts'
-import { checkUpdate } from '../../queue/check/check-update.ts'
+import { checkedRow } from '../../queue/check/check-batch.ts'
 import { findMember, skipSpace, skipString, skipValue } from '../../queue/check/json-scan.ts'
-import { deriveOrderingKey } from '../../queue/check/ordering-key.ts'
 import { kib } from '../../kit/limits.ts'
 import { relayAnswerBytesMax, relayBatchMax } from './limits.ts'
 import type { OriginAnswer, OriginFailure, OriginUpdate, UpdateVerdict } from './origin.ts'
@@ -217,13 +215,10 @@ function placeOf(body: Buffer, start: number, end: number): UpdatePlace | undefi
 }
 
 function verdictOn(update: Buffer): UpdateVerdict {
-  try {
-    const { typeNumber, text } = checkUpdate(update)
-    return { typeNumber, orderingKey: deriveOrderingKey(typeNumber, text) }
-  } catch (error) {
-    if (error instanceof PostboteError) return { reason: error.message }
-    throw error
-  }
+  const row = checkedRow(update)
+  const refusal = row.refusalOf(0)
+  if (refusal !== undefined) return { reason: refusal.message }
+  return { typeNumber: row.typeOf(0), orderingKey: row.orderingKeyOf(0) }
 }
 
 function braced(members: Buffer): Buffer {

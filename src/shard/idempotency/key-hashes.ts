@@ -8,7 +8,6 @@
  */
 import { hash } from 'node:crypto'
 import { keyHasher } from '../../../native-bindings/key-hasher.ts'
-import { usesNativeIngest } from '../../../native-bindings/native-ingest.ts'
 import * as keys from '../records/record-keys.ts'
 
 const hashBytes = keys.idempotencyHashBytes
@@ -27,10 +26,9 @@ export interface HashedRows {
 export class KeyHashes {
   readonly bytes: Buffer
 
-  constructor(rows: HashedRows, isNative = usesNativeIngest) {
+  constructor(rows: HashedRows) {
     this.bytes = Buffer.allocUnsafe(rows.count * rowBytes)
-    const native = isNative ? keyHasher() : undefined
-    if (native?.(rows.bytes, rows.numbers, rows.count, this.bytes) === 0) return
+    if (keyHasher()?.(rows.bytes, rows.numbers, rows.count, this.bytes) === 0) return
     for (let nth = 0; nth < rows.count; nth++) {
       const key = rows.typeOf(nth) < 0 ? undefined : rows.idempotencyKeyOf(nth)
       if (key === undefined) continue

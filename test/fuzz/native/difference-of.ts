@@ -5,15 +5,12 @@
  * Each update is also checked cut to a part of it. The rest follows in memory, so that a read beyond the range changes what
  * is decided.
  */
-import { PostboteError } from '../../../src/kit/errors.ts'
 import { readHeaders } from '../../../src/features/ingest/pair-header.ts'
 import { PairSplitter } from '../../../src/features/ingest/pair-splitter.ts'
 import { checkRows, loadNativeCheck } from '../../../src/queue/check/check-batch.ts'
-import { checkUpdate } from '../../../src/queue/check/check-update.ts'
-import { deriveOrderingKey } from '../../../src/queue/check/ordering-key.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { RowPush } from '../../../src/shard/operations.ts'
-import { KeyHashes } from '../../../src/shard/idempotency/key-hashes.ts'
+import { hash128 } from '../../../src/shard/idempotency/key-hashes.ts'
 import {
   encodeKey,
   encodeQueueState,
@@ -29,20 +26,26 @@ import {
 } from '../../../src/shard/records/record-keys.ts'
 import {
   endColumn,
+  headerTooLargeFlag,
+  keyLetterColumn,
+  refusedType,
   rowLength,
-  startColumn,
   typeColumn,
   uncheckedType,
-  undecidedType,
+  underivedKey,
   UpdateRows,
   updateStartColumn,
+  updateTooLargeFlag,
 } from '../../../src/shard/update-rows.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnUpdateBytesMax } from './draw-chunk.ts'
+import { type PlainVerdict, plainVerdict } from '../../support/producers/plain-check.ts'
+import { plainPairs } from '../../support/producers/plain-pairs.ts'
+import { verdictOf } from '../../support/queue/pushed-rows.ts'
 import { Luck } from '../../support/simulation/luck.ts'
 
 const native = loadNativeCheck()
-const encoder = new GroupEncoder(true)
+const encoder = new GroupEncoder()
 /** Fewer than some chunks have pairs. */
 const rowsMax = 3
 /** Cut ends of an update that were not cut by chance. */
@@ -55,8 +58,8 @@ export const decided = { read: 0, unread: 0, accepted: 0, refused: 0, unusual: 0
 export function differenceOf(chunk: Buffer): string | undefined {
   const luck = new Luck(chunk.length)
   const cut = luck.chance(0.2) ? luck.int(0, chunk.length) : chunk.length
-  const found = split(chunk, cut, true)
-  const difference = differenceOfSplits(found, split(chunk, cut, false))
+  const found = split(chunk, cut)
+  const difference = differenceOfSplits(found, plainPairs(chunk, drawnUpdateBytesMax))
   if (difference !== undefined) return difference
   for (const rows of found) {
     const other =
@@ -69,40 +72,37 @@ export function differenceOf(chunk: Buffer): string | undefined {
 }
 
 /** Splits the chunk, as if it came in two pieces. */
-function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRows[] {
+function split(chunk: Buffer, cut: number): readonly UpdateRows[] {
   const limits = { updateLineBytesMax: drawnUpdateBytesMax, rowsMax }
-  const splitter = new PairSplitter({ ...limits, isTraced: true, isNative })
+  const splitter = new PairSplitter({ ...limits, isTraced: true })
   const found = [...splitter.feed(chunk.subarray(0, cut)), ...splitter.feed(chunk.subarray(cut))]
   const last = splitter.end()
   if (last !== undefined && last !== 'half') found.push(last)
-  for (const rows of found) {
-    if (isNative) {
-      for (const bot of rows.bots) decided[Number.isNaN(bot) ? 'unread' : 'read']++
-    }
-    readHeaders(rows, drawnUpdateBytesMax, 'kept')
+  for (const { bots } of found) {
+    for (const bot of bots) decided[Number.isNaN(bot) ? 'unread' : 'read']++
   }
   return found
 }
 
-function differenceOfSplits(
-  got: readonly UpdateRows[],
-  expected: readonly UpdateRows[],
-): string | undefined {
-  const shownGot = got.map(shownPairs)
-  const shownExpected = expected.map(shownPairs)
-  const at = shownExpected.findIndex((text, nth) => text !== shownGot[nth])
+function differenceOfSplits(found: readonly UpdateRows[], plain: UpdateRows): string | undefined {
+  const got = found.flatMap(shownPairs)
+  const expected = shownPairs(plain)
+  const at = expected.findIndex((text, nth) => text !== got[nth])
   if (at < 0 && got.length === expected.length) return undefined
-  return `split into ${shownGot[at] ?? shownGot.length}, by JavaScript into ${shownExpected[at] ?? shownExpected.length}`
+  return `split into ${got[at] ?? got.length}, by JavaScript into ${expected[at] ?? expected.length}`
 }
 
-function shownPairs(rows: UpdateRows): string {
-  let text = ''
-  for (let nth = 0; nth < rows.count; nth++) {
-    const from = nth * rowLength
-    text += `${rows.numbers.subarray(from + startColumn, from + typeColumn + 1).join()} ${rows.botOf(nth)} `
-    text += `${rows.refusalOf(nth)?.message ?? `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth) & 31} ${rows.traceparentOf(nth)}`}\n`
-  }
-  return text
+/** Reads the headers, and shows the pairs. */
+function shownPairs(rows: UpdateRows): string[] {
+  readHeaders(rows, drawnUpdateBytesMax, 'kept')
+  return Array.from({ length: rows.count }, (_, nth) => {
+    // The bytes of a line that was too large may be gone.
+    const isSkipped = (rows.flagsOf(nth) & (headerTooLargeFlag | updateTooLargeFlag)) !== 0
+    const lines = isSkipped ? [] : [rows.headerOf(nth), rows.updateOf(nth)]
+    const texts = lines.map((line) => line.toString('latin1')).join('\n')
+    const read = `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth) & 31} ${rows.traceparentOf(nth)}`
+    return `${rows.botOf(nth)} ${rows.typeOf(nth)} ${rows.refusalOf(nth)?.message ?? read} ${texts}`
+  })
 }
 
 /** Returns two more rows for each update, which end before it does. */
@@ -132,14 +132,14 @@ function differenceOfUpdates(rows: UpdateRows): string | undefined {
   checkRows(rows)
   for (const [nth, { isUnchecked, key }] of before.entries()) {
     if (!isUnchecked) continue
-    const typeNumber = alone[nth * rowLength + typeColumn] ?? 0
-    if (typeNumber === undecidedType) left--
-    const expected = verdictOf(rows.updateOf(nth), key)
-    const got =
-      rows.refusalOf(nth)?.message ??
-      shown(rows.typeOf(nth), rows.textOf(nth), rows.orderingKeyOf(nth))
-    if (got !== expected.shown || !mayDecide(typeNumber, expected, rows.updateOf(nth))) {
-      return `${JSON.stringify(rows.updateOf(nth).toString('latin1'))} is ${typeNumber}, ${got}; for JavaScript ${expected.shown}`
+    const row = alone.subarray(nth * rowLength, (nth + 1) * rowLength)
+    if (row[typeColumn] === refusedType || row[keyLetterColumn] === underivedKey) left--
+    const update = rows.updateOf(nth)
+    const plain = plainVerdict(update)
+    const expected = typeof plain === 'string' || key === '' ? plain : { ...plain, derivedKey: key }
+    const got = JSON.stringify(verdictOf(rows, nth))
+    if (got !== JSON.stringify(expected) || !mayDecide(row, expected, update)) {
+      return `${JSON.stringify(update.toString('latin1'))} is ${row[typeColumn]}, ${got}; for JavaScript ${JSON.stringify(expected)}`
     }
   }
   return left === 0 ? undefined : `the native code has counted ${left} too many that are left`
@@ -150,41 +150,19 @@ const unusual = /[\\\u0080-\u00ff]|\d[.eE]|[^"]{86}/
 /** Two members with the same name. */
 const repeated = /"([^"]+)"\s*:[^]*"\1"\s*:/
 
-/** Returns whether the native code may decide this about an update. It may leave only unusual ones to JavaScript. */
-function mayDecide(typeNumber: number, expected: Verdict, update: Buffer): boolean {
-  if (expected.typeNumber === undefined) {
+/** Returns whether the native code may fill a row so. It may leave only unusual keys to JavaScript. */
+function mayDecide(row: Int32Array, expected: PlainVerdict | string, update: Buffer): boolean {
+  if (typeof expected === 'string') {
     decided.refused++
-    return typeNumber === undecidedType
+    return row[typeColumn] === refusedType
   }
-  if (typeNumber === undecidedType) {
+  if (row[keyLetterColumn] === underivedKey) {
     decided.unusual++
     const text = update.toString('latin1')
-    return unusual.test(text) || repeated.test(text)
+    return row[typeColumn] === expected.typeNumber && (unusual.test(text) || repeated.test(text))
   }
   decided.accepted++
-  return typeNumber === expected.typeNumber
-}
-
-interface Verdict {
-  /** Undefined if the update is refused. */
-  readonly typeNumber?: number
-  readonly shown: string
-}
-
-/** Returns what JavaScript decides about an update whose header has this key or ''. */
-function verdictOf(update: Buffer, key: string): Verdict {
-  try {
-    const { typeNumber, text } = checkUpdate(update)
-    const orderingKey = key === '' ? deriveOrderingKey(typeNumber, text) : key
-    return { typeNumber, shown: shown(typeNumber, text, orderingKey) }
-  } catch (error) {
-    if (error instanceof PostboteError) return { shown: error.message }
-    throw error
-  }
-}
-
-function shown(typeNumber: number, text: Buffer, orderingKey: string): string {
-  return `type ${typeNumber}, key ${orderingKey}, text ${text.toString('latin1')}`
+  return row[typeColumn] === expected.typeNumber
 }
 
 /** Compares the records of the checked updates, with drawn numbers, and of drawn queues. */
@@ -197,11 +175,10 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
     const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck) }
     pushes.push(new RowPush(of, { nth, ...numbers }))
   }
-  const plainHashes = new KeyHashes(rows, false)
   const queues = new Map(pushes.map(({ queue }) => [queue, { state: drawState(luck) }]))
   const got = [...encoder.encodeUpdates(pushes), ...encoder.encodeQueueStates(queues)].map(hexOf)
   const expected = [
-    ...pushes.flatMap((push) => recordsOf(push, plainHashes)),
+    ...pushes.flatMap((push) => recordsOf(push)),
     ...Array.from(queues, ([queue, { state }]) => {
       const key = queueKey('s', queue)
       return hexOf({ type: 'put', key, value: encodeQueueState(key, state) })
@@ -213,14 +190,15 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
 }
 
 /** Returns what JavaScript writes for a push. */
-function recordsOf(push: RowPush, hashes: KeyHashes): string[] {
+function recordsOf(push: RowPush): string[] {
   const { queue, updateId, nth, of } = push
   const key = updateKey(queue, updateId)
   const update = hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
-  if (!of.rows.hasIdempotencyKey(nth)) return [update]
-  const { acceptedAtMs } = of
-  const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, hashes.keyHash(nth))
-  const value = encodeKey(place, { updateId, acceptedAtMs, textHash: hashes.textHash(nth) })
+  const { acceptedAtMs, rows } = of
+  const givenKey = rows.idempotencyKeyOf(nth)
+  if (givenKey === undefined) return [update]
+  const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, hash128(givenKey))
+  const value = encodeKey(place, { updateId, acceptedAtMs, textHash: hash128(rows.textOf(nth)) })
   return [update, hexOf({ type: 'put', key: place, value })]
 }
 

@@ -5,7 +5,7 @@
  */
 import { pairHeaderBytesMax } from '../../../src/kit/private-api-limits.ts'
 import { idLengthMax, idPaths } from '../../../src/queue/check/ordering-key.ts'
-import { updateNestingMax } from '../../../src/queue/check/check-update.ts'
+import { updateNestingMax } from '../../../src/queue/check/why-refused.ts'
 import { updateTypes } from '../../../src/kit/update-types.ts'
 import { setSixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
 import type { Luck } from '../../support/simulation/luck.ts'

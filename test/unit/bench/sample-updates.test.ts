@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sampleUpdate, seededRandom, updateBytes } from '../../../bench/sample-updates.ts'
-import { checkUpdate } from '../../../src/queue/check/check-update.ts'
+import { checkUpdate } from '../../support/producers/update-verdict.ts'
 
 test('every sample update has 300 bytes and is accepted by the server', () => {
   const random = seededRandom(1)

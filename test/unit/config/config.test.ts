@@ -431,13 +431,6 @@ test('unknown flags, variables and keys are errors, all reported together', () =
   )
 })
 
-test('the variable that turns native code off is 1 or not set', () => {
-  for (const text of ['', '1']) parse({ env: { POSTBOTE_NO_NATIVE_INGEST: text } })
-  assert.deepEqual(problemsOf({ env: { POSTBOTE_NO_NATIVE_INGEST: 'yes' } }), [
-    'POSTBOTE_NO_NATIVE_INGEST: expected 1 or nothing',
-  ])
-})
-
 test('what follows an unknown short flag is not shown, because it may be a secret', () => {
   const problem = '-s: unknown option; see --help'
   assert.deepEqual(problemsOf({ argv: ['-secret', '-s=secret'] }), [problem, problem])

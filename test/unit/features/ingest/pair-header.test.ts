@@ -6,6 +6,7 @@ import { PairSplitter } from '../../../../src/features/ingest/pair-splitter.ts'
 import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { PostboteError } from '../../../../src/kit/errors.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
+import { plainPairs } from '../../../support/producers/plain-pairs.ts'
 
 function parse(json: string | object): object {
   const text = typeof json === 'string' ? json : JSON.stringify(json)
@@ -74,9 +75,8 @@ test('the place in a trace is kept where updates are traced, and else refused as
   )
 })
 
-function tracedPair(header: string, isNative: boolean): UpdateRows {
-  const splitter = new PairSplitter({ updateLineBytesMax: 100, isTraced: true, isNative })
-  const [rows] = splitter.feed(Buffer.from(`\n${header}\n{}\n`))
+function tracedPair(stream: Buffer): UpdateRows {
+  const [rows] = new PairSplitter({ updateLineBytesMax: 100, isTraced: true }).feed(stream)
   assert(rows !== undefined)
   return rows
 }
@@ -103,7 +103,8 @@ test('native code reads a place in a trace as JavaScript does, and leaves to it 
       `{"bot_id":100, "ttl":7 , "traceparent" : "${place}" ,"test":true}`,
       `{"bot_id":100,"traceparent":"${place}","traceparent":"${place}"}`,
     ]) {
-      const [native, plain] = [tracedPair(header, true), tracedPair(header, false)]
+      const stream = Buffer.from(`\n${header}\n{}\n`)
+      const [native, plain] = [tracedPair(stream), plainPairs(stream, 100)]
       if (!Number.isNaN(native.botOf(0))) read += 1
       for (const rows of [native, plain]) readHeaders(rows, 100, 'kept')
       assert.equal(native.refusalOf(0)?.message, plain.refusalOf(0)?.message)
@@ -234,7 +235,7 @@ test('a header with two bots is refused, so that router and owner agree', () => 
 
 /** Returns the row of a pair with this header, between others. */
 function rowOf(header: string): UpdateRows {
-  const splitter = new PairSplitter({ updateLineBytesMax: 100, isNative: true })
+  const splitter = new PairSplitter({ updateLineBytesMax: 100 })
   const [rows] = splitter.feed(Buffer.from(`\n${header}\n{"poll":{}}\n,"ttl":1}\nx\n`))
   assert(rows !== undefined)
   return rows

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { checkRows, loadNativeCheck } from '../../../../src/queue/check/check-batch.ts'
-import { checkUpdate } from '../../../../src/queue/check/check-update.ts'
 import { deriveOrderingKey } from '../../../../src/queue/check/ordering-key.ts'
 import { producerKey, UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { type UpdateType, updateTypes } from '../../../../src/kit/update-types.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
+import { checkUpdate } from '../../../support/producers/update-verdict.ts'
 
 function keyOf(json: string): string {
   const { typeNumber, text } = checkUpdate(Buffer.from(json))

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkUpdate } from '../../../../src/queue/check/check-update.ts'
 import { assertTelegramFields } from '../../../../src/queue/check/telegram-fields.ts'
 import { updateTypes } from '../../../../src/kit/update-types.ts'
+import { checkUpdate } from '../../../support/producers/update-verdict.ts'
 
 function problemOf(update: object): string | undefined {
   const { typeNumber, text } = checkUpdate(Buffer.from(JSON.stringify(update)))

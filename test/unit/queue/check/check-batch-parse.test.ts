@@ -1,4 +1,4 @@
-/** `checkUpdate` compared with JSON.parse on drawn texts. */
+/** The check of updates compared with JSON.parse on drawn texts. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkUpdate } from '../../../../src/queue/check/check-update.ts'
 import { updateTypes } from '../../../../src/kit/update-types.ts'
-import { accept, refusalOf, refuse } from '../../../support/producers/update-verdict.ts'
+import {
+  accept,
+  checkUpdate,
+  refusalOf,
+  refuse,
+} from '../../../support/producers/update-verdict.ts'
 
 const payload = (json: string) => `{"message":{"a":${json}}}`
 
