@@ -3,8 +3,6 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../kit/errors.ts'
-import type { UpdateFilter } from '../queue/kept/look-back.ts'
-import type { LookPayer } from '../queue/kept/look-payer.ts'
 import type { BotRecord, BotSettings, PollsSetting } from '../shard/records/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
@@ -12,7 +10,6 @@ import type { FleetCounts } from '../features/fleet/fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from '../features/fleet/fleet-status.ts'
 import type { PortalLinks } from '../features/portal/portal-links.ts'
 import type { ReplayJobs } from '../features/look-back/replay-jobs.ts'
-import type { ReplayedUpdate } from '../features/look-back/replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import type { Token } from '../api/token.ts'
 
@@ -170,20 +167,6 @@ export interface PushReceipt {
   readonly results: Promise<readonly PushOutcome[]>
 }
 
-/** Identifies an update, such as a dead letter. */
-export interface UpdateName {
-  readonly botId: number
-  readonly isTest: boolean
-  readonly updateId: number
-}
-
-/** The outcome of a replay of all dead letters of a queue. */
-export interface ReplayResult {
-  readonly replayed: readonly ReplayedUpdate[]
-  /** The first dead letter that was refused, with the reason; no later one was replayed. */
-  readonly stopped: { readonly updateId: number; readonly error: PostboteError } | undefined
-}
-
 /**
  * The operations on the bots of one owner.
  *
@@ -245,33 +228,11 @@ export interface BotService {
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */
   queueOf(botId: number, isTest: boolean): Promise<BotQueue>
-  /**
-   * Pushes a dead letter again.
-   *
-   * @returns The new update id.
-   * @throws UNKNOWN_DEAD_LETTER, and the codes of a push: BOT_NOT_SERVED, QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
-   *   UPDATE_TOO_LARGE.
-   */
-  replay(deadLetter: UpdateName): Promise<number>
-  /**
-   * Pushes the dead letters of a queue again that are selected, oldest first, up to the first that is refused.
-   *
-   * @throws As `replay`, if the first dead letter is refused.
-   */
-  replayAll(
-    queue: Omit<UpdateName, 'updateId'>,
-    filter?: UpdateFilter,
-    payer?: LookPayer,
-  ): Promise<ReplayResult>
-  /**
-   * Pushes an update again that has left its queue.
-   *
-   * @returns The new update id, or 'filtered'.
-   * @throws UNKNOWN_UPDATE, UPDATE_PENDING, and the codes of a push as `replay`.
-   */
-  replayUpdate(update: UpdateName): Promise<number | 'filtered'>
-  /** The jobs that push updates again. */
-  readonly replays: Pick<ReplayJobs, 'begin' | 'cancel' | 'count' | 'list'>
+  /** What pushes updates again, in jobs or at once. */
+  readonly replays: Pick<
+    ReplayJobs,
+    'allDead' | 'begin' | 'cancel' | 'count' | 'list' | 'one' | 'oneDead'
+  >
   /** The relays, which take the updates of bots from other servers. */
   readonly relays: RelayService
   /** The links of the owner's page. */

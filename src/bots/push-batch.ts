@@ -128,7 +128,7 @@ export class PushBatch {
       const isTest = this.#rows.isTest(nth)
       if (isTest) await this.#botOf(nth)?.test().catch(ignore)
       const queue = this.#queueOf(nth)
-      if (queue?.updates.isDueToRenumber === true) await renumberIfDue(queue)
+      if (queue?.updates.isDueToRenumber === true) await queue.updates.renumberIfDue()
       if (this.#rows.hasIdempotencyKey(nth)) hasKeys = true
     }
     if (!hasKeys) return
@@ -335,14 +335,3 @@ function spanResultOf(result: PushOutcome): Pick<PushSpan, 'updateId' | 'result'
 }
 
 function ignore(): undefined {}
-
-/**
- * Renumbers an empty queue whose ids approach their limit. Call this before a push. It never rejects: if it fails, the
- * push reports the error.
- *
- * @param queue - The queue that is about to be pushed to.
- */
-export async function renumberIfDue(queue: BotQueue): Promise<void> {
-  if (!queue.updates.isDueToRenumber) return
-  await queue.updates.renumber().catch(ignore)
-}

@@ -4,8 +4,6 @@ import { PostboteError } from '../kit/errors.ts'
 import { KeyedMutex } from '../kit/keyed-mutex.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
-import type { UpdateFilter } from '../queue/kept/look-back.ts'
-import type { LookPayer } from '../queue/kept/look-payer.ts'
 import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/stored-secret.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -28,10 +26,8 @@ import type {
   ListedBot,
   PushReceipt,
   Registration,
-  ReplayResult,
   ShardSums,
   ShownSettings,
-  UpdateName,
 } from './bot-service.ts'
 import { Fleet, type FleetOptions } from '../features/fleet/fleet.ts'
 import type { FleetQuery } from '../features/fleet/fleet-status.ts'
@@ -39,10 +35,8 @@ import { registrationHash } from './derived-bot-id.ts'
 import { openWithSecret } from '../admission/open-with-secret.ts'
 import { PortalLinks } from '../features/portal/portal-links.ts'
 import { PushBatch } from './push-batch.ts'
-import { replayDeadLetter, replayDeadLetters } from '../features/look-back/replay-dead-letters.ts'
 import { RelayJobs, type RelayJobsOptions } from '../features/relay/relay-jobs.ts'
 import { ReplayJobs } from '../features/look-back/replay-jobs.ts'
-import { replayOne, type ReplayTarget } from '../features/look-back/replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type Token,
@@ -385,22 +379,6 @@ export class BotRegistry implements BotService {
     return isTest ? bot.test() : bot.main
   }
 
-  async replay(deadLetter: UpdateName): Promise<number> {
-    return replayDeadLetter(await this.#replayTarget(deadLetter), deadLetter.updateId)
-  }
-
-  async replayAll(
-    queue: Omit<UpdateName, 'updateId'>,
-    filter: UpdateFilter = {},
-    payer?: LookPayer,
-  ): Promise<ReplayResult> {
-    return replayDeadLetters({ ...(await this.#replayTarget(queue)), payer }, filter)
-  }
-
-  async replayUpdate(update: UpdateName): Promise<number | 'filtered'> {
-    return replayOne(await this.#replayTarget(update), update.updateId)
-  }
-
   async report(botId: number): Promise<BotReport> {
     const bot = await this.#existing(botId)
     const test = await bot.test()
@@ -497,12 +475,6 @@ export class BotRegistry implements BotService {
       throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
     }
     return bot
-  }
-
-  async #replayTarget(of: Omit<UpdateName, 'updateId'>): Promise<ReplayTarget> {
-    const queue = await this.queueOf(of.botId, of.isTest)
-    const { counters } = this.#services
-    return { queue, counters, assertAccepting: () => this.#assertAccepting(queue) }
   }
 
   #assertAccepting({ bot, shard }: BotQueue): void {

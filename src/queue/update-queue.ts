@@ -283,6 +283,11 @@ export class UpdateQueue implements DeliverySource {
     return this.#renumbering
   }
 
+  /** Begins a new numbering if it is due. Call this before a push. It never rejects: if it fails, the push reports the error. */
+  async renumberIfDue(): Promise<void> {
+    if (this.isDueToRenumber) await this.renumber().catch(() => undefined)
+  }
+
   /**
    * Resolves an offset to an update id (protocol.md §4). An offset from 100,000 below the oldest pending update up to the next id
    * is an id itself. 0 and any other offset stand for the oldest pending update, -N for the N-th newest.

@@ -2,7 +2,7 @@
  * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
  */
 import type { FastifyInstance } from 'fastify'
-import type { BotService, ReplayResult } from '../../bots/bot-service.ts'
+import type { BotService } from '../../bots/bot-service.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
@@ -12,6 +12,7 @@ import { addOperations, queueOf } from '../../private-api/add-operations.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import { jsonWithUpdate } from '../../private-api/json-with-update.ts'
 import { filterOf } from './look-back-routes.ts'
+import type { ReplayResult } from './replay-slice.ts'
 
 type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
@@ -47,14 +48,14 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
         throw new PostboteError('UNKNOWN_DEAD_LETTER', { detail: `${updateId}` })
       return { update_id: updateId, removed: true as const }
     },
-    async replayDeadLetters({ params: { id }, query, body, request }) {
-      const filter = filterOf(body ?? {})
-      return replayJson(
-        await bots.replayAll({ botId: id, isTest: query.test }, filter, request.payer),
-      )
+    async replayDeadLetters(call) {
+      const filter = filterOf(call.body ?? {})
+      const { payer } = call.request
+      return replayJson(await bots.replays.allDead(await queueOf(bots, call), filter, payer))
     },
-    async replayDeadLetter({ params: { id, update_id: updateId }, query }) {
-      return { update_id: await bots.replay({ botId: id, isTest: query.test, updateId }) }
+    async replayDeadLetter(call) {
+      const queue = await queueOf(bots, call)
+      return { update_id: await bots.replays.oneDead(queue, call.params.update_id) }
     },
   })
 }

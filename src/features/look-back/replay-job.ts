@@ -150,7 +150,6 @@ export class ReplayJob {
     let isStored = false
     const slice = await replaySlice(
       target,
-      'job',
       { filter: this.#filter, from, end, limit },
       (pushed) => {
         assertOwn()

@@ -5,6 +5,7 @@
  *   start(shard)   --reads--> jobs that run
  *   begin          --counts, stores--> one more
  *   forget(shard)  the next owner goes on
+ *   one, oneDead, allDead  at once: the caller waits for what is pushed, and no job is stored
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
@@ -24,6 +25,13 @@ import type { Shard } from '../../shard/shard.ts'
 import type { StoredReplay } from '../../shard/records/stored.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { filterOf, ReplayJob, type ReplayJobServices, replayRetryMs } from './replay-job.ts'
+import {
+  replayAtOnce,
+  replayOne,
+  replayOneDead,
+  type ReplayResult,
+  type ReplayTarget,
+} from './replay-slice.ts'
 
 export type ReplayJobsOptions = Omit<ReplayJobServices, 'turn'>
 
@@ -209,6 +217,33 @@ export class ReplayJobs {
     return stored
   }
 
+  /** As `replayOne`. */
+  one(queue: BotQueue, updateId: number): Promise<number | 'filtered'> {
+    return replayOne(this.#target(queue), updateId)
+  }
+
+  /** As `replayOneDead`. */
+  oneDead(queue: BotQueue, updateId: number): Promise<number> {
+    return replayOneDead(this.#target(queue), updateId)
+  }
+
+  /**
+   * Replays the dead letters that match at once, oldest first, up to the first that is refused.
+   *
+   * @throws the refusal of the first, if none was replayed
+   */
+  async allDead(queue: BotQueue, filter: UpdateFilter, payer?: LookPayer): Promise<ReplayResult> {
+    const ids = await queue.updates.deadLetters.ids()
+    // A replayed update may become a dead letter again, with a higher id than these.
+    const end = (ids.at(-1) ?? 0) + 1
+    const range = { filter: { ...filter, state: 'dead' }, from: ids[0] ?? end, end } as const
+    const result = await replayAtOnce({ ...this.#target(queue), payer }, range)
+    const { stopped } = result
+    if (stopped === undefined) return result
+    const updateId = ids.find((id) => id >= stopped.updateId) ?? stopped.updateId
+    return { ...result, stopped: { ...stopped, updateId } }
+  }
+
   /** Ends the jobs of a queue whose bot is being removed. Returns what removes them from disk. */
   removalOf(queue: BotQueue): Promise<readonly ReplayOperation[]> {
     const of = this.#shards.get(queue.shard)
@@ -217,6 +252,11 @@ export class ReplayJobs {
       await Promise.all(this.#jobsOf(queue).map((job) => job.stop()))
       return (await queue.shard.lists.replaysOf(queue.id)).map((stored) => removalOf(stored))
     })
+  }
+
+  #target(queue: BotQueue): ReplayTarget {
+    const { assertAccepting, counters } = this.#options
+    return { queue, counters, assertAccepting: () => assertAccepting(queue) }
   }
 
   async #read(shard: Shard, of: ShardReplays): Promise<void> {

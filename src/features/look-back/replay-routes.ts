@@ -16,8 +16,8 @@ type ReplayJson = ResultOf<typeof replayOperations.getReplay>
 
 export function addReplayRoutes(app: FastifyInstance, bots: BotService): void {
   addOperations(app, replayOperations, {
-    async replayUpdate({ params: { id, update_id: updateId }, query }) {
-      const outcome = await bots.replayUpdate({ botId: id, isTest: query.test, updateId })
+    async replayUpdate(call) {
+      const outcome = await bots.replays.one(await queueOf(bots, call), call.params.update_id)
       return outcome === 'filtered' ? { filtered: true as const } : { update_id: outcome }
     },
     async startReplay(call) {

@@ -24,7 +24,6 @@ import type { Shard } from '../../shard/shard.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import type { Bot } from '../../bots/bot.ts'
 import type { RelayState } from '../../bots/bot-service.ts'
-import { renumberIfDue } from '../../bots/push-batch.ts'
 import { pollOffset, storeRelayed } from './relay-batch.ts'
 
 /** What a relay needs of its worker. */
@@ -186,7 +185,7 @@ export class RelayJob {
     // The bot may have left memory during the poll.
     const bot = await this.#services.find(this.botId)
     if (bot === undefined) return 0
-    await renumberIfDue(bot.main)
+    await bot.main.updates.renumberIfDue()
     const target = {
       bot,
       counters: this.#services.counters,

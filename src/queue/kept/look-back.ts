@@ -78,6 +78,12 @@ export interface LookBackOptions {
   settled(): Promise<void>
 }
 
+interface PageRead {
+  readonly updates: readonly FoundUpdate[]
+  /** The id at which to continue. */
+  readonly next: number
+}
+
 /** A look reads this many records at most. Chosen: some 16 ms, so that a rare ordering key is found in steps. */
 const lookedAtMax = 2_000
 /** One read returns this many records of each kind, so that a look at a few updates reads no more. */
@@ -116,7 +122,10 @@ export class LookBack {
     let bytes = 0
     let from = after + 1
     for (let looked = 0; looked < lookedAtMax && from < to; ) {
-      const read = await this.#page({ from, to, limit: lookPageRecords }, payer)
+      const range = { from, to, limit: lookPageRecords }
+      const read = await (filter.state === 'dead'
+        ? this.#deadPage(range, payer)
+        : this.#page(range, payer))
       for (const update of read.updates) {
         looked += 1
         if (!isWanted(update, filter)) continue
@@ -174,11 +183,18 @@ export class LookBack {
     return { updates, before: to > 0 ? to : undefined }
   }
 
+  /** Reads dead letters alone: they may be far apart, and what lies between them is not read. */
+  async #deadPage(range: Omit<IdRange, 'queue'>, payer?: LookPayer): Promise<PageRead> {
+    await payer?.turn()
+    const { shard, queue } = this.#options
+    const page = { ...range, queue, bytesMax: lookPageBytes }
+    const { deadLetters, next } = await shard.readDeadLetters(page)
+    payer?.charge(lookCostMs(deadLetters))
+    return { updates: deadLetters.map((update) => leftUpdate(update, 'dead')), next }
+  }
+
   /** Reads all kinds of records of a range of ids, as far as each of them was read. */
-  async #page(
-    range: Omit<IdRange, 'queue'>,
-    payer?: LookPayer,
-  ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly next: number }> {
+  async #page(range: Omit<IdRange, 'queue'>, payer?: LookPayer): Promise<PageRead> {
     await payer?.turn()
     const { shard, queue } = this.#options
     const page = { ...range, queue, bytesMax: lookPageBytes }

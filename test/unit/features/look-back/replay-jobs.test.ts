@@ -248,7 +248,7 @@ test('a dead letter that is replayed after the look at the pending updates is er
   Object.defineProperty(updates, 'erase', {
     value: async (...given: Parameters<typeof erase>) => {
       const erased = await erase(...given)
-      if (!isReplayed) await bots.registry.replay({ botId, isTest: false, updateId })
+      if (!isReplayed) await bots.registry.replays.oneDead(queue, updateId)
       isReplayed = true
       return erased
     },
@@ -552,7 +552,7 @@ test('only the dead letters that the filters select are replayed by their own ca
   updates.addDeadLetters((await updates.pendingAfter(0, 9)).map((update) => ({ update, ...why })))
   await bots.clock.advance(100)
   const { replayed } = await bots.wait(
-    bots.registry.replayAll({ botId, isTest: false }, { hasKey: (key) => key === '=k1' }),
+    bots.registry.replays.allDead(queue, { hasKey: (key) => key === '=k1' }),
   )
   assert.equal(replayed.length, 2)
   assert.deepEqual(await pending(queue), [1, 4])
@@ -562,8 +562,7 @@ test('only the dead letters that the filters select are replayed by their own ca
 test('one update is replayed at once; a pending, an unknown and an unwanted one are not', async () => {
   const { bots, queue } = await open()
   const ids = await push(bots, 2)
-  const replay = (updateId: number) =>
-    bots.wait(bots.registry.replayUpdate({ botId, isTest: false, updateId }))
+  const replay = (updateId: number) => bots.wait(bots.registry.replays.one(queue, updateId))
   const [first = 0, second = 0] = ids
   await assert.rejects(replay(first), { code: 'UPDATE_PENDING' })
   await confirm(bots, queue)

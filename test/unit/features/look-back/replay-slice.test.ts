@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../../src/bots/expiry-sweeper.ts'
-import { deadLetterLifeMs } from '../../../../src/kit/limits.ts'
+import { PostboteError } from '../../../../src/kit/errors.ts'
+import { deadLetterLifeMs, deadLettersPerRead } from '../../../../src/kit/limits.ts'
 import { deadLetterKey, queueKey } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { encodeQueueState } from '../../../../src/shard/records/record.ts'
@@ -40,11 +41,24 @@ async function addDeadLetters(
   return ids
 }
 
+/** Replays one dead letter. */
+async function replay(bots: BotsLife, updateId: number, of = main): Promise<number> {
+  const queue = await bots.registry.queueOf(of.botId, of.isTest)
+  return bots.registry.replays.oneDead(queue, updateId)
+}
+
+/** Replays all dead letters. */
+async function replayAll(bots: BotsLife) {
+  const queue = await bots.registry.queueOf(botId, false)
+  const { replayed, stopped } = await bots.registry.replays.allDead(queue, {})
+  return { replayed, stopped }
+}
+
 test('a replay is a new update at the end, with the old bytes and key, and lives as long as its type says', async () => {
   const { bots, updates, ids } = await open(2)
   const [before] = await bots.push(bots.request(botId))
   await bots.clock.advance(1_000)
-  const id = await bots.wait(bots.registry.replay({ ...main, updateId: ids[1] ?? 0 }))
+  const id = await bots.wait(replay(bots, ids[1] ?? 0))
   assert.equal(id, Number(before) + 1)
   const [update] = await updates.pendingAfter(Number(before), 9)
   assert.equal(update?.body().toString(), `{"update_id":${id},"message":{"n":1}}`)
@@ -62,7 +76,7 @@ test('a replay is a new update at the end, with the old bytes and key, and lives
 test('a dead letter is replayed once, even if two calls ask for it, and an unknown one is not replayed', async () => {
   const { bots, updates, ids } = await open(1)
   const [updateId = 0] = ids
-  const asked = [1, 2, 3].map(() => bots.registry.replay({ ...main, updateId }))
+  const asked = [1, 2, 3].map(() => replay(bots, updateId))
   const outcomes = await bots.wait(Promise.allSettled(asked))
   const codes = outcomes.map((outcome) =>
     outcome.status === 'fulfilled' ? 'ok' : outcome.reason.code,
@@ -73,11 +87,11 @@ test('a dead letter is replayed once, even if two calls ask for it, and an unkno
   )
   assert.equal(updates.pendingCount, 1)
   for (const unknown of [updateId, 5, 4_294_967_295, 9_999_999_999]) {
-    await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: unknown })), {
+    await assert.rejects(bots.wait(replay(bots, unknown)), {
       code: 'UNKNOWN_DEAD_LETTER',
     })
   }
-  await assert.rejects(bots.registry.replay({ botId: 4711, isTest: false, updateId }), {
+  await assert.rejects(replay(bots, updateId, { botId: 4711, isTest: false }), {
     code: 'UNKNOWN_BOT',
   })
 })
@@ -86,7 +100,7 @@ test('all dead letters are replayed in their order, regardless of the types that
   const { bots, store, updates, ids } = await open(4)
   const queue = await bots.registry.queueOf(botId, false)
   Object.defineProperty(queue, 'allowedTypes', { value: 0 })
-  const { replayed, stopped } = await bots.wait(bots.registry.replayAll(main))
+  const { replayed, stopped } = await bots.wait(replayAll(bots))
   assert.equal(stopped, undefined)
   assert.deepEqual(
     replayed.map(({ updateId }) => updateId),
@@ -103,13 +117,13 @@ test('all dead letters are replayed in their order, regardless of the types that
     undefined,
     undefined,
   ])
-  assert.deepEqual(await bots.wait(bots.registry.replayAll(main)), {
+  assert.deepEqual(await bots.wait(replayAll(bots)), {
     replayed: [],
     stopped: undefined,
   })
 })
 
-test('a replay of all reads the dead letters, and not all updates between them', async () => {
+test('a replay and a count of dead letters read these, and not all updates between them', async () => {
   const store = new MemoryStore()
   const bots = await BotsLife.open({
     store: () => store,
@@ -130,7 +144,12 @@ test('a replay of all reads the dead letters, and not all updates between them',
     reads += 1
     return range(options)
   }
-  const { replayed } = await bots.wait(bots.registry.replayAll(main))
+  const queue = await bots.registry.queueOf(botId, false)
+  const counting = bots.registry.replays.count(queue, { selection: { state: 'dead' } })
+  const { count, isComplete } = await bots.wait(counting)
+  assert.deepEqual([count, isComplete], [ids.length, true])
+  assert(reads < 10, `${reads}`)
+  const { replayed } = await bots.wait(replayAll(bots))
   assert.deepEqual(
     replayed.map(({ updateId }) => updateId),
     ids,
@@ -138,18 +157,41 @@ test('a replay of all reads the dead letters, and not all updates between them',
   assert(reads < 60, `${reads}`)
 })
 
+test('a replay that cannot go on names the dead letter at which it ended', async () => {
+  const store = new MemoryStore()
+  const limits = { pendingUpdatesMax: 10_000, pendingBytesMax: 1_000_000 }
+  const bots = await BotsLife.open({ store: () => store, limits })
+  await bots.register(botId)
+  const queue = await bots.registry.queueOf(botId, false)
+  const ids = await addDeadLetters(bots, queue.updates, deadLettersPerRead)
+  await bots.push(bots.request(botId))
+  await bots.wait(Promise.resolve(queue.updates.advance(queue.updates.nextId, 'confirm')))
+  const [last = 0] = await addDeadLetters(bots, queue.updates, 1)
+  let turns = 0
+  const payer = {
+    turn(): undefined {
+      turns += 1
+      if (turns > 1) throw new PostboteError('TOO_MANY_REQUESTS')
+    },
+    charge(): void {},
+  }
+  const { replayed, stopped } = await bots.wait(bots.registry.replays.allDead(queue, {}, payer))
+  assert.equal(replayed.length, ids.length)
+  assert.deepEqual([stopped?.updateId, stopped?.error.code], [last, 'TOO_MANY_REQUESTS'])
+})
+
 test('a replay ends at the first dead letter for which there is no room, and fails if that is the first of all', async () => {
   const { bots, updates, ids } = await open(4)
   await bots.push(...Array.from({ length: 3 }, () => bots.request(botId)))
-  const { replayed, stopped } = await bots.wait(bots.registry.replayAll(main))
+  const { replayed, stopped } = await bots.wait(replayAll(bots))
   assert.equal(replayed.length, 2)
   assert.deepEqual([stopped?.updateId, stopped?.error.code], [ids[2], 'QUEUE_FULL'])
   assert.equal(updates.pendingCount, 5)
-  await assert.rejects(bots.wait(bots.registry.replayAll(main)), { code: 'QUEUE_FULL' })
+  await assert.rejects(bots.wait(replayAll(bots)), { code: 'QUEUE_FULL' })
   assert.equal(await bots.wait(updates.deadLetters.count()), 2)
   bots.isDiskLow = (shard) => shard === 0
   await updates.advance(updates.nextId, 'confirm')
-  await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: ids[3] ?? 0 })), {
+  await assert.rejects(bots.wait(replay(bots, ids[3] ?? 0)), {
     code: 'DISK_LOW',
   })
   assert.equal(await bots.wait(updates.deadLetters.count()), 2)
@@ -158,10 +200,10 @@ test('a replay ends at the first dead letter for which there is no room, and fai
 test('a letter of a bot that --filter excludes stays', async () => {
   const { bots, updates, ids } = await open(1)
   bots.isServed = () => false
-  await assert.rejects(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 }), {
+  await assert.rejects(replay(bots, ids[0] ?? 0), {
     code: 'BOT_NOT_SERVED',
   })
-  await assert.rejects(bots.registry.replayAll(main), { code: 'BOT_NOT_SERVED' })
+  await assert.rejects(replayAll(bots), { code: 'BOT_NOT_SERVED' })
   assert.deepEqual(await updates.deadLetters.ids(), ids)
 })
 
@@ -178,7 +220,7 @@ test('an update that is rejected again during a replay is a new dead letter and 
       )
     }
   }
-  const { replayed } = await bots.wait(bots.registry.replayAll(main))
+  const { replayed } = await bots.wait(replayAll(bots))
   assert.equal(replayed.length, ids.length)
   const { deadLetters } = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }))
   assert.deepEqual(
@@ -192,14 +234,14 @@ test('a replay whose group fails leaves the dead letter and no update', async ()
   assert(store instanceof FaultyStore)
   await bots.clock.advance(20)
   store.failNextWrite('EIO')
-  await assert.rejects(bots.wait(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 })), {
+  await assert.rejects(bots.wait(replay(bots, ids[0] ?? 0)), {
     code: 'OUTCOME_UNKNOWN',
   })
   await bots.clock.advance(2_000)
   const { queue } = await bots.wait(bots.registry.report(botId))
   assert.deepEqual([queue.pendingCount, queue.deadLetterCount], [0, 1])
   assert.equal(bots.counters.counts.dead_letters_replayed ?? 0, 0)
-  await bots.wait(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 }))
+  await bots.wait(replay(bots, ids[0] ?? 0))
   const after = await bots.wait(bots.registry.report(botId))
   assert.deepEqual([after.queue.pendingCount, after.queue.deadLetterCount], [1, 0])
 })
@@ -212,7 +254,7 @@ test('a replay begins a new numbering in the same cases as a push', async () => 
   const key = queueKey('s', botId)
   const value = encodeQueueState(key, freshState(updateIdRenumber + 1))
   await store.write([{ type: 'put', key, value }], { sync: true })
-  const id = await bots.wait(bots.registry.replay({ ...main, updateId: ids[0] ?? 0 }))
+  const id = await bots.wait(replay(bots, ids[0] ?? 0))
   assert(id < 2 ** 27)
 })
 
@@ -220,10 +262,9 @@ test('the two queues of a bot have separate dead letters', async () => {
   const { bots, ids } = await open(1)
   const { updates } = await bots.wait(bots.registry.queueOf(botId, true))
   assert.equal(await bots.wait(updates.deadLetters.count()), 0)
-  await assert.rejects(
-    bots.wait(bots.registry.replay({ botId, isTest: true, updateId: ids[0] ?? 0 })),
-    { code: 'UNKNOWN_DEAD_LETTER' },
-  )
+  await assert.rejects(bots.wait(replay(bots, ids[0] ?? 0, { botId, isTest: true })), {
+    code: 'UNKNOWN_DEAD_LETTER',
+  })
 })
 
 test('a removed bot loses its dead letters', async () => {
