@@ -30,7 +30,8 @@ test('the package works when it is installed', async (t) => {
     'it contains the server, the client and their documentation, and nothing else',
     () => {
       const paths = files.map(({ path }) => path)
-      const compiled = /^dist\/(?:src|workers|native-bindings)\/[\w/-]+\.(?:js|d\.ts)$/
+      const compiled =
+        /^dist\/(?:clients\/typescript|src|workers|native-bindings)\/[\w/-]+\.(?:c?js|d\.ts)$/
       const addon = /^native-bindings\/(?:prebuilds\/linux-\w+\/\w+\.node|\w+\.[ch])$/
       const others = paths.filter((path) => !compiled.test(path) && !addon.test(path))
       assert.deepEqual(others.toSorted(), [
@@ -84,7 +85,7 @@ test('the package works when it is installed', async (t) => {
       )
       const sources = ['src', 'workers'].flatMap((folder) =>
         readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-          .filter((name) => name.endsWith('.ts') && !name.startsWith('dashboard/'))
+          .filter((name) => name.endsWith('.ts') && !name.startsWith('page/'))
           .map((name) => `dist/${folder}/${name.replace(/\.ts$/, '.js')}`),
       )
       assert(sources.length > 100)
