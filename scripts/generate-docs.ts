@@ -12,6 +12,7 @@ import { limitsPage } from './limits-page.ts'
 import { openApiPage } from './openapi-page.ts'
 import { promisedNames } from './promised-names.ts'
 import { pythonTables } from './python-tables.ts'
+import { roomsPicture } from './rooms-picture.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
 const pythonPackage = new URL('../../clients/python/postbote_client/', import.meta.url)
@@ -22,6 +23,7 @@ writeFileSync(new URL('reference/cli.md', docs), commandsPage(commandTable))
 writeFileSync(new URL('reference/options.md', docs), optionsPage())
 writeFileSync(new URL('reference/errors.md', docs), errorsPage())
 writeFileSync(new URL('reference/limits.md', docs), limitsPage())
+writeFileSync(new URL('inside/rooms.svg', docs), roomsPicture())
 writeFileSync(new URL('use/frameworks.md', docs), clientsPage())
 writeFileSync(new URL('reference/openapi.json', docs), await openApiPage())
 writeFileSync(new URL('_tables.py', pythonPackage), pythonTables())

@@ -11,6 +11,7 @@ import { goTables } from '../scripts/go-tables.ts'
 import { constantsOfSources, limitsPage } from '../scripts/limits-page.ts'
 import { openApiPage } from '../scripts/openapi-page.ts'
 import { pythonTables } from '../scripts/python-tables.ts'
+import { roomsPicture } from '../scripts/rooms-picture.ts'
 import { metricsPage } from '../src/features/server/metrics-page.ts'
 import { commandTable } from '../src/modules/command-table.ts'
 import { commandsPage } from '../src/cli/commands/commands-page.ts'
@@ -68,6 +69,10 @@ test('docs/reference/errors.md is up to date (npm run docs writes it)', () => {
 
 test('clients/go/tables.go is up to date (npm run docs writes it)', () => {
   assert.equal(read('clients/go/tables.go'), goTables())
+})
+
+test('docs/inside/rooms.svg is up to date (npm run docs writes it)', () => {
+  assert.equal(read('docs/inside/rooms.svg'), roomsPicture())
 })
 
 test('docs/reference/openapi.json is up to date (npm run docs writes it)', async () => {

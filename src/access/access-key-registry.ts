@@ -20,7 +20,7 @@ import {
   newAccessKeySecret,
   secretTagOf,
 } from './access-key.ts'
-import { familyOf, makersOf } from './makers-of.ts'
+import { keyFamilyOf, makersOf } from './key-family.ts'
 import type { KeyUses } from './access-key-ring.ts'
 import { byId, type AccessKeyTable, keyTable } from './access-key-table.ts'
 
@@ -251,8 +251,8 @@ function assertRoom(by: Access, records: Loaded['records']): void {
     throw new PostboteError('TOO_MANY_ACCESS_KEYS', { detail: 'the server already has 1,000 keys' })
   }
   if (by === 'root') return
-  const family = familyOf(by.id, records)
-  const members = [...records.keys()].filter((id) => familyOf(id, records) === family)
+  const family = keyFamilyOf(by.id, records)
+  const members = [...records.keys()].filter((id) => keyFamilyOf(id, records) === family)
   if (members.length < accessKeysPerFamilyMax) return
   const detail = `this key and those that come from it are already ${members.length} keys`
   throw new PostboteError('TOO_MANY_ACCESS_KEYS', { detail })

@@ -30,7 +30,7 @@ export interface KeyAccess extends KeyLimits {
   readonly endsAtMs: number
 }
 
-/** Returns the id of the first key of the family of a key (makers-of.ts). */
+/** Returns the id of the first key of the family of a key (key-family.ts). */
 export function familyIdOf({ id, makers }: KeyAccess): string {
   return makers?.at(-1)?.id ?? id
 }

@@ -204,7 +204,7 @@ export class BotApiHandler {
       query: target.query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: target.method === 'setwebhook' ? certificateRequestBytesMax : undefined,
-      lease: bodies.leaseFor(request),
+      reservation: bodies.reservationFor(request),
     })
     const { bot } = queue
     const { record } = bot

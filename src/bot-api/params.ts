@@ -14,7 +14,13 @@
 import { PostboteError } from '../kit/errors.ts'
 import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../kit/limits.ts'
 import { measureJson, skipSpace } from '../queue/check/json-scan.ts'
-import { type BodyRequest, hasBody, readBody, tooLarge, type BodyLease } from '../http/body.ts'
+import {
+  type BodyRequest,
+  hasBody,
+  readBody,
+  tooLarge,
+  type BodyReservation,
+} from '../http/body.ts'
 import { boundaryOf, parseMultipart } from '../http/multipart.ts'
 
 /** Where the parameters come from, and their limits. */
@@ -26,7 +32,7 @@ export interface ReadOptions {
   /** Limit for a body that contains a certificate file, in bytes. Undefined if the method takes none. */
   readonly certificateBytesMax?: number | undefined
   /** The body's share of the worker's budget for bodies. */
-  readonly lease?: BodyLease | undefined
+  readonly reservation?: BodyReservation | undefined
   /**
    * Called before the body is parsed, with its size after decompression in bytes. If it returns a promise, parsing
    * waits for that.
@@ -240,8 +246,8 @@ export async function readParams(request: BodyRequest, options: ReadOptions): Pr
   const kind = bodyKindOf(contentType)
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
-  const { lease } = options
-  const body = await readBody(request, { bytesMax: limit, lease, growthMax: bodyGrowthMax })
+  const { reservation } = options
+  const body = await readBody(request, { bytesMax: limit, reservation, growthMax: bodyGrowthMax })
   const turn = options.onBody?.(body.length)
   if (turn !== undefined) await turn
   addBody(params, body, contentType)

@@ -20,7 +20,7 @@ import { kib, mib } from '../kit/limits.ts'
 import { withoutByteOrderMark } from './byte-order-mark.ts'
 
 /** The part of the budget that one body has. */
-export interface BodyLease {
+export interface BodyReservation {
   /**
    * Counts `bytes` for this body instead of what was counted before, unless that was more.
    *
@@ -73,7 +73,7 @@ export function dropBody(request: BodyRequest): void {
 export interface ReceiveOptions {
   readonly bytesMax: number
   /** The body's part of the worker's budget; without one, nothing is counted. */
-  readonly lease?: BodyLease | undefined
+  readonly reservation?: BodyReservation | undefined
 }
 
 export interface ReadBodyOptions extends ReceiveOptions {
@@ -86,15 +86,15 @@ export interface ReadBodyOptions extends ReceiveOptions {
  * REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST.
  */
 export function readBody(request: BodyRequest, options: ReadBodyOptions): Promise<Buffer> {
-  const { bytesMax, lease, growthMax = Number.POSITIVE_INFINITY } = options
+  const { bytesMax, reservation, growthMax = Number.POSITIVE_INFINITY } = options
   if (!hasBody(request)) return Promise.resolve(noBytes)
   const receiving = receiveBody(request, options)
   const encoding = request.headers['content-encoding']
   const reading =
-    lease === undefined && encoding === undefined
+    reservation === undefined && encoding === undefined
       ? receiving
       : receiving.then((body) => {
-          lease?.end()
+          reservation?.end()
           return encoding === undefined ? body : decompress(body, encoding, { bytesMax, growthMax })
         })
   return reading.then(withoutByteOrderMark)
@@ -133,18 +133,18 @@ export const refusedBodyBytesMax = 8 * mib
 const refusedPieceBytesMin = 64
 
 /**
- * Receives the body without decompressing it. If this resolves, the caller must end the lease; if it rejects, with the
- * errors of `readBody`, the lease has ended.
+ * Receives the body without decompressing it. If this resolves, the caller must end the reservation; if it rejects, with the
+ * errors of `readBody`, the reservation has ended.
  */
 export function receiveBody(
   request: BodyRequest,
-  { bytesMax, lease }: ReceiveOptions,
+  { bytesMax, reservation }: ReceiveOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? Number.NaN)
     const body = new GrowingBody({
       bytesMax: declared <= bytesMax ? declared : bytesMax,
-      hold: (wanted) => lease?.hold(wanted) !== false,
+      hold: (wanted) => reservation?.hold(wanted) !== false,
     })
     let bytes = 0
     let wastedBytes = 0
@@ -165,14 +165,14 @@ export function receiveBody(
       bytes += chunk.length
       if (bytes > bytesMax) {
         body.clear()
-        lease?.end()
+        reservation?.end()
         waste(Math.min(chunk.length, bytes - bytesMax))
       } else if (chunk.length === declared) {
         // The complete body in one piece: nothing needs to wait, so it needs no room in the budget.
         if (settle()) resolve(chunk)
         return
       } else {
-        lease?.piece()
+        reservation?.piece()
         if (!body.add(chunk)) fail(new PostboteError('TOO_MANY_BODIES'))
       }
       if (bytes === declared) finish()
@@ -207,7 +207,7 @@ export function receiveBody(
     function fail(error: PostboteError): void {
       if (!settle()) return
       body.clear()
-      lease?.end()
+      reservation?.end()
       reject(error)
     }
 

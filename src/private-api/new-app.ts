@@ -93,8 +93,8 @@ async function readJson(
   bodies: BodyBudget<IncomingMessage>,
 ): Promise<unknown> {
   try {
-    const lease = bodies.leaseFor(request)
-    const body = await readBody(request, { bytesMax: privateBodyBytesMax, lease })
+    const reservation = bodies.reservationFor(request)
+    const body = await readBody(request, { bytesMax: privateBodyBytesMax, reservation })
     return body.length === 0 ? null : JSON.parse(body.toString())
   } catch (error) {
     if (error instanceof PostboteError) return error

@@ -6,12 +6,12 @@
  * share, so that no single one can use up everything. Each listener has its own budget: anybody can send bodies to the
  * bot API, and those must not keep out producers, which have a key.
  *
- *   lease --hold(bytes)--> counted --hold(more)--> counted --end()--> given back
+ *   reservation --hold(bytes)--> counted --hold(more)--> counted --end()--> given back
  *     |          +--> refused: nothing more is counted
  *     +-- up to `uncountedBodyBytes` nothing is counted at all
  */
 import type { Counters } from '../../kit/counters.ts'
-import type { BodyLease } from '../../http/body.ts'
+import type { BodyReservation } from '../../http/body.ts'
 import { bodyPiecesPerCharge } from '../../http/limits.ts'
 import { kib } from '../../kit/limits.ts'
 
@@ -50,9 +50,9 @@ export class BodyBudget<Request> {
     return this.#held
   }
 
-  /** Returns the lease for the body of this request. It costs nothing until it holds something. */
-  leaseFor(request: Request): BodyLease {
-    return new CountedLease(this, request, this.#options)
+  /** Returns the reservation for the body of this request. It costs nothing until it holds something. */
+  reservationFor(request: Request): BodyReservation {
+    return new CountedReservation(this, request, this.#options)
   }
 
   /**
@@ -89,7 +89,7 @@ export class BodyBudget<Request> {
  */
 export const uncountedBodyBytes = 4 * kib
 
-class CountedLease<Request> implements BodyLease {
+class CountedReservation<Request> implements BodyReservation {
   readonly #budget: BodyBudget<Request>
   readonly #request: Request
   readonly #options: BodyBudgetOptions<Request>

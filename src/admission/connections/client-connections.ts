@@ -21,7 +21,7 @@ import type { Clock } from '../../kit/clock.ts'
 import { hasBody } from '../../http/body.ts'
 import { clientAddress } from '../../http/client-address.ts'
 import { type ConnectionOrigin, requestOrigin } from '../../http/connection-origin.ts'
-import { ConnectionPlaces, type Place } from './connection-places.ts'
+import { ConnectionPlaces, type ConnectionPlace } from './connection-places.ts'
 import { incomingOf, isAnswered } from '../../http/native-handle.ts'
 import type { ListenerKind } from '../../http/listener.ts'
 
@@ -43,7 +43,7 @@ const heldMark = Symbol('refusals held')
 const endMark = Symbol('end of a stream')
 
 interface PlacedSocket extends Socket {
-  [placeMark]?: Place<Socket>
+  [placeMark]?: ConnectionPlace<Socket>
   /** The number of held refusals; pipelined requests may have several. */
   [heldMark]?: number
   /** Ends the stream of pushes in order. */
@@ -60,7 +60,7 @@ export class ClientConnections {
   readonly #options: ClientConnectionsOptions
   readonly #places: ConnectionPlaces<PlacedSocket>
   /** Connections that arrived in this turn of the event loop: their first bytes have not been parsed. */
-  #arrived: Place<PlacedSocket>[] = []
+  #arrived: ConnectionPlace<PlacedSocket>[] = []
   /** The number of connections of other workers. */
   #others = 0
 
@@ -87,7 +87,7 @@ export class ClientConnections {
     return this.#end(this.#places.toGiveWay(newcomer))
   }
 
-  #end(place: Place<PlacedSocket> | undefined): boolean {
+  #end(place: ConnectionPlace<PlacedSocket> | undefined): boolean {
     if (place === undefined) return false
     const { connection, state } = place
     // Free the place now: the 'close' event comes a turn later, and more connections may arrive in this turn.
@@ -142,7 +142,7 @@ export class ClientConnections {
     return hasPlace
   }
 
-  #showKey(request: IncomingMessage, place: Place<PlacedSocket>): boolean {
+  #showKey(request: IncomingMessage, place: ConnectionPlace<PlacedSocket>): boolean {
     const holder = this.#options.holderOf(request)
     if (holder === undefined || this.#places.countFor(place, holder, this.#others)) return true
     if (this.#end(this.#places.toGiveWayTo(place))) return true
@@ -167,7 +167,7 @@ export class ClientConnections {
     }
   }
 
-  #awaitKey(place: Place<PlacedSocket>): void {
+  #awaitKey(place: ConnectionPlace<PlacedSocket>): void {
     this.#options.clock.after(keylessMs, () => {
       if (place.isOpen && place.state === 'headless') this.#options.late(place.connection)
     })

@@ -37,7 +37,7 @@ export type PlaceState = GivingState | 'busy'
 
 /** The connections of each listener and state; the first one has been in its state the longest. */
 type Lines<Connection> = Readonly<
-  Record<ListenerKind, Readonly<Record<GivingState, Set<Place<Connection>>>>>
+  Record<ListenerKind, Readonly<Record<GivingState, Set<ConnectionPlace<Connection>>>>>
 >
 
 interface Client<Connection> {
@@ -51,7 +51,7 @@ interface Client<Connection> {
 }
 
 /** The place of one connection. Only `ConnectionPlaces` makes and changes it. */
-export class Place<Connection> {
+export class ConnectionPlace<Connection> {
   readonly connection: Connection
   readonly listener: ListenerKind
   client: Client<Connection>
@@ -123,10 +123,13 @@ export class ConnectionPlaces<Connection> {
    * @param origin - the listener that accepted the connection, and its client address, empty for a Unix socket
    * @returns the place, which the caller passes to `move` and `close`
    */
-  open(connection: Connection, { listener, clientAddress }: ConnectionOrigin): Place<Connection> {
+  open(
+    connection: Connection,
+    { listener, clientAddress }: ConnectionOrigin,
+  ): ConnectionPlace<Connection> {
     // The client of a Unix socket is a proxy or the operator of this machine.
     const client = this.#clientOf(countedAs(clientAddress), clientAddress === '')
-    const place = new Place(connection, listener, client)
+    const place = new ConnectionPlace(connection, listener, client)
     this.#counts[listener] += 1
     this.#join(client)
     return place
@@ -138,7 +141,7 @@ export class ConnectionPlaces<Connection> {
    * @param holder - `root` for the admin key, or the id of another key
    * @returns false if it takes one of the places that the holder must leave free: another connection has to give way then
    */
-  countFor(place: Place<Connection>, holder: string, others = 0): boolean {
+  countFor(place: ConnectionPlace<Connection>, holder: string, others = 0): boolean {
     const key = `key ${holder}`
     if (place.client.key === key || !place.isOpen) return true
     this.move(place, 'busy')
@@ -153,7 +156,7 @@ export class ConnectionPlaces<Connection> {
   }
 
   /** Frees the place; does nothing if it is free already. */
-  close(place: Place<Connection>): void {
+  close(place: ConnectionPlace<Connection>): void {
     if (!place.isOpen) return
     this.move(place, 'busy')
     place.isOpen = false
@@ -162,7 +165,7 @@ export class ConnectionPlaces<Connection> {
   }
 
   /** Puts the connection into a state, as the youngest in it. Its position stays the same if it is in that state already. */
-  move(place: Place<Connection>, state: PlaceState): void {
+  move(place: ConnectionPlace<Connection>, state: PlaceState): void {
     if (place.state === state || !place.isOpen) return
     const { listener, client } = place
     if (place.state !== 'busy') {
@@ -176,7 +179,7 @@ export class ConnectionPlaces<Connection> {
   }
 
   /** Records that this client is a proxy: its connections belong to many clients, so it has no share. */
-  noteProxy({ client }: Place<Connection>): void {
+  noteProxy({ client }: ConnectionPlace<Connection>): void {
     client.isProxy = true
     this.#forgetLines(client)
   }
@@ -198,19 +201,25 @@ export class ConnectionPlaces<Connection> {
    * @returns the place, or undefined if no connection may give way: all are busy, or the newcomer's address is over its
    *   share and only other addresses have connections that could
    */
-  toGiveWay({ listener, clientAddress }: ConnectionOrigin): Place<Connection> | undefined {
+  toGiveWay({
+    listener,
+    clientAddress,
+  }: ConnectionOrigin): ConnectionPlace<Connection> | undefined {
     return this.#giverTo(listener, this.#clients.get(countedAs(clientAddress)))
   }
 
   /** The same, to a connection that has a place. */
-  toGiveWayTo({ listener, client }: Place<Connection>): Place<Connection> | undefined {
+  toGiveWayTo({
+    listener,
+    client,
+  }: ConnectionPlace<Connection>): ConnectionPlace<Connection> | undefined {
     return this.#giverTo(listener, client)
   }
 
   #giverTo(
     listener: ListenerKind,
     client: Client<Connection> | undefined,
-  ): Place<Connection> | undefined {
+  ): ConnectionPlace<Connection> | undefined {
     const givers = this.#givers(listener)
     for (const from of givers) {
       const place = this.#oldestOfGreedy(from)
@@ -231,7 +240,7 @@ export class ConnectionPlaces<Connection> {
     return listener === 'bot' ? ['bot'] : ['bot', 'private']
   }
 
-  #oldestOfGreedy(listener: ListenerKind): Place<Connection> | undefined {
+  #oldestOfGreedy(listener: ListenerKind): ConnectionPlace<Connection> | undefined {
     const greedy = [...this.#greedy].filter((client) => this.#isGreedy(client))
     for (const { lines } of greedy.toSorted((one, other) => other.count - one.count)) {
       const place = lines === undefined ? undefined : this.#first(lines, listener)
@@ -244,7 +253,10 @@ export class ConnectionPlaces<Connection> {
     return count > this.#clientPlacesMax && !isProxy
   }
 
-  #first(lines: Lines<Connection>, listener: ListenerKind): Place<Connection> | undefined {
+  #first(
+    lines: Lines<Connection>,
+    listener: ListenerKind,
+  ): ConnectionPlace<Connection> | undefined {
     for (const state of givingStates) {
       for (const place of lines[listener][state]) {
         if (this.#isStill(place.connection, state)) return place
@@ -308,7 +320,7 @@ function makeLines<Connection>(): Lines<Connection> {
   return { bot: makeStates(), private: makeStates() }
 }
 
-function makeStates<Connection>(): Record<GivingState, Set<Place<Connection>>> {
+function makeStates<Connection>(): Record<GivingState, Set<ConnectionPlace<Connection>>> {
   return {
     headless: new Set(),
     idle: new Set(),

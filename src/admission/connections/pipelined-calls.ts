@@ -29,7 +29,7 @@ export interface PipelinedCall {
 }
 
 /** A call without a response so far. */
-interface Place {
+interface OpenCall {
   readonly nth: number
   readonly response: ServerResponse
   readonly botId: number | undefined
@@ -52,9 +52,9 @@ export const pipelinedWaitingMax = 64
 
 export class PipelinedCalls {
   readonly #socket: LinedSocket
-  readonly #latestOfBot = new Map<number, Place>()
-  #latestOfNoBot: Place | undefined
-  #latest: Place | undefined
+  readonly #latestOfBot = new Map<number, OpenCall>()
+  #latestOfNoBot: OpenCall | undefined
+  #latest: OpenCall | undefined
   #waitingCount = 0
   #letGo: (() => void) | undefined
 
@@ -82,7 +82,7 @@ export class PipelinedCalls {
     else this.#wait(call, before)
   }
 
-  #before(botId: number | undefined): Place | undefined {
+  #before(botId: number | undefined): OpenCall | undefined {
     if (botId === undefined) return this.#latest
     const ofBot = this.#latestOfBot.get(botId)
     const ofNone = this.#latestOfNoBot
@@ -91,14 +91,14 @@ export class PipelinedCalls {
 
   #join(response: ServerResponse): void {
     const nth = (this.#latest?.nth ?? 0) + 1
-    const place: Place = { nth, response, botId: botIdOf(response), waiting: [] }
-    this.#latest = place
-    if (place.botId === undefined) this.#latestOfNoBot = place
-    else this.#latestOfBot.set(place.botId, place)
-    response.once('finish', () => this.#leave(place))
+    const call: OpenCall = { nth, response, botId: botIdOf(response), waiting: [] }
+    this.#latest = call
+    if (call.botId === undefined) this.#latestOfNoBot = call
+    else this.#latestOfBot.set(call.botId, call)
+    response.once('finish', () => this.#leave(call))
   }
 
-  #wait(call: PipelinedCall, before: Place): void {
+  #wait(call: PipelinedCall, before: OpenCall): void {
     const { req } = call.response
     waiting.add(req)
     this.#waitingCount += 1
@@ -111,13 +111,13 @@ export class PipelinedCalls {
   }
 
   /** The response of this call is out. */
-  #leave(place: Place): void {
-    const { botId } = place
+  #leave(call: OpenCall): void {
+    const { botId } = call
     if (botId === undefined) {
-      if (this.#latestOfNoBot === place) this.#latestOfNoBot = undefined
-    } else if (this.#latestOfBot.get(botId) === place) this.#latestOfBot.delete(botId)
-    if (this.#latest === place) this.#socket[lineOn] = undefined
-    for (const start of place.waiting) start()
+      if (this.#latestOfNoBot === call) this.#latestOfNoBot = undefined
+    } else if (this.#latestOfBot.get(botId) === call) this.#latestOfBot.delete(botId)
+    if (this.#latest === call) this.#socket[lineOn] = undefined
+    for (const start of call.waiting) start()
     this.#readOn()
   }
 
@@ -132,7 +132,7 @@ export class PipelinedCalls {
   }
 }
 
-function isOverlapping({ mayOverlap }: PipelinedCall, { response }: Place): boolean {
+function isOverlapping({ mayOverlap }: PipelinedCall, { response }: OpenCall): boolean {
   return !waiting.has(response.req) && mayOverlap(response)
 }
 

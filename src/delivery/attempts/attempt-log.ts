@@ -24,7 +24,7 @@ import { DeliveryHistory, type HistoryMinute } from '../delivery-history.ts'
 import type { AttemptsRecord } from '../../shard/records/attempts-record.ts'
 import type { StoredFailures } from '../../shard/records/bot-record.ts'
 import { webhookHealthRecentMs } from '../limits.ts'
-import { type Attempt, attemptsOf, attemptsRecord, type KeptAttempt } from './attempt.ts'
+import { type Attempt, attemptsOf, attemptsRecord, type RecordedAttempt } from './attempt.ts'
 
 /**
  * How a delivery can end: the outcomes of an attempt, and `expired` for an update whose wait for another attempt ended.
@@ -387,7 +387,7 @@ export class AttemptLog {
   }
 
   /** Returns the last attempts, newest first. */
-  latest(limit: number = webhookAttemptsKept): readonly KeptAttempt[] {
+  latest(limit: number = webhookAttemptsKept): readonly RecordedAttempt[] {
     return this.#kept(limit).toReversed()
   }
 
@@ -420,15 +420,15 @@ export class AttemptLog {
   }
 
   /** Returns the last attempts, oldest first. */
-  #kept(limit: number = webhookAttemptsKept): readonly KeptAttempt[] {
-    const attempts: KeptAttempt[] = []
+  #kept(limit: number = webhookAttemptsKept): readonly RecordedAttempt[] {
+    const attempts: RecordedAttempt[] = []
     for (let index = Math.max(this.#firstKept, this.#count - limit); index < this.#count; index++) {
       attempts.push(this.#read(index))
     }
     return attempts
   }
 
-  #read(index: number): KeptAttempt {
+  #read(index: number): RecordedAttempt {
     const row = index % this.#rows
     const at = row * columns
     const [atMs = 0, updateId = 0, status = 0, durationMs = 0, nextRetryMs = Number.NaN, refused] =

@@ -25,13 +25,13 @@ export interface Attempt {
 }
 
 /** An attempt as it is kept. */
-export interface KeptAttempt extends Attempt {
+export interface RecordedAttempt extends Attempt {
   /** Whether the endpoint has refused its update for good. */
   readonly isRefused: boolean
 }
 
 /** @param attempts - the oldest first */
-export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord {
+export function attemptsRecord(attempts: readonly RecordedAttempt[]): AttemptsRecord {
   const places = new Map<string, number>()
   const placeOf = (text: string | undefined): number => {
     if (text === undefined) return none
@@ -60,7 +60,7 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
 }
 
 /** Returns the attempts, the oldest first. */
-export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttempt[] {
+export function attemptsOf({ texts, rows }: AttemptsRecord): readonly RecordedAttempt[] {
   return rows.map((row) => {
     const [atMs, updateId, status, durationMs, nextRetryMs, refused, ...places] = row
     const [address, error, responseBody, responseHeaders = none, traceparent = none] = places

@@ -61,8 +61,8 @@ export function addRegistrationRoutes(
   const audit = auditOf(app, botOperations.registerBots)
   const { ring } = options.keys
   addOperation(app, botOperations.registerBots, async ({ request, reply }) => {
-    const lease = options.bodies.leaseFor(request.raw)
-    const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
+    const reservation = options.bodies.reservationFor(request.raw)
+    const body = await readBody(request.raw, { bytesMax: registrationBytesMax, reservation })
     assertLineCount(body)
     const validate = request.compileValidationSchema(schema)
     const begin = startsOf(request.payer)
@@ -89,9 +89,9 @@ export function addRegistrationRoutes(
       return results.map((result) => `${result}\n`).join('')
     }
     // It was counted while it arrived. It stays in memory for as long as webhooks and the reader of the results take.
-    if (!lease.hold(body.length)) throw new PostboteError('TOO_MANY_BODIES')
+    if (!reservation.hold(body.length)) throw new PostboteError('TOO_MANY_BODIES')
     const results = Readable.from(inOrder(linesOf(body), run, new SweepSlice(options.clock)))
-    results.once('close', () => lease.end())
+    results.once('close', () => reservation.end())
     return reply.type('application/x-ndjson').send(results)
   })
 }

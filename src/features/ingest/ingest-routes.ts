@@ -67,8 +67,8 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const options = readPushQuery(call.query)
     const ofHeaders = readPushHeaders(request.raw, services.tracer !== undefined)
     const prepare = async (): Promise<UpdateRows> => {
-      const lease = services.bodies.leaseFor(request.raw)
-      const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
+      const reservation = services.bodies.reservationFor(request.raw)
+      const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, reservation })
       const rows = UpdateRows.ofOne(update, botId, { ...options, ...ofHeaders })
       if (checkPool.takes(update.length)) await checkPool.check(rows, [0])
       checkRows(rows)
@@ -103,7 +103,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const stream: IngestStream = new IngestStream({
       ...services,
       rests,
-      lease: services.bodies.leaseFor(request.raw),
+      reservation: services.bodies.reservationFor(request.raw),
       access: new StreamAccess({ ...keys, access, clock }),
       request: request.raw,
       response: reply.raw,
@@ -153,10 +153,10 @@ function refuseOptionsOfStream(query: object, { headers }: FastifyRequest): void
 
 async function readUpdate(
   request: IncomingMessage,
-  { bytesMax, lease }: ReceiveOptions,
+  { bytesMax, reservation }: ReceiveOptions,
 ): Promise<Buffer> {
   try {
-    return await readBody(request, { bytesMax: bytesMax + updateSlackBytes, lease })
+    return await readBody(request, { bytesMax: bytesMax + updateSlackBytes, reservation })
   } catch (error) {
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
     throw new PostboteError('UPDATE_TOO_LARGE', {

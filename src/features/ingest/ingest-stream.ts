@@ -26,7 +26,7 @@ import type { CheckPool } from '../../queue/check/check-pool.ts'
 import type { UpdateRows } from '../../shard/update-rows.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
-import type { BodyLease } from '../../http/body.ts'
+import type { BodyReservation } from '../../http/body.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
@@ -49,7 +49,7 @@ export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'count
   readonly turns: IngestTurns
   readonly longLines: LongLines
   /** The stream's part of the budget for bodies: for a pair that is not long, and pairs that wait for the pace of their key. */
-  readonly lease: BodyLease
+  readonly reservation: BodyReservation
   readonly owners: Owners
   /** Whether another worker forwarded the stream. */
   readonly isForwarded: boolean
@@ -158,7 +158,7 @@ export class IngestStream {
       await this.#readAll()
     } finally {
       this.#leaveLongLine?.()
-      this.#options.lease.end()
+      this.#options.reservation.end()
       await this.#finish()
     }
   }
@@ -227,12 +227,12 @@ export class IngestStream {
    * @returns false if there is no room. The stream ends then, and its producer sends these pairs in another one.
    */
   #charge(waitingBytes: number): boolean {
-    const { lease, isForwarded } = this.#options
+    const { reservation, isForwarded } = this.#options
     if (isForwarded) return true
     const bytes = waitingBytes + (this.#leaveLongLine ? 0 : this.#splitter.carriedBytes)
-    if (bytes < this.#chargedBytes) lease.end()
+    if (bytes < this.#chargedBytes) reservation.end()
     this.#chargedBytes = bytes
-    if (lease.hold(bytes)) return true
+    if (reservation.hold(bytes)) return true
     this.giveWay()
     return false
   }

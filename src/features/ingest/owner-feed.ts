@@ -21,7 +21,7 @@ import { endColumn, startColumn, type UpdateRows } from '../../shard/update-rows
 import type { ResultBatch } from './result-batch.ts'
 
 /** A pair, as a row of a slice, and the place of its result in the batch of that slice. */
-interface Place {
+interface AddedPair {
   readonly rows: UpdateRows
   readonly nth: number
   readonly batch: ResultBatch
@@ -42,7 +42,7 @@ interface Sent {
 interface Session {
   readonly stream: OwnerStream
   /** Those with pairs without a result, oldest first. */
-  readonly places: Sent[]
+  readonly inFlight: Sent[]
   /** How many of them, counted from the end, are not written yet. */
   unsent: number
   /** The value of `hangs` when the session started. */
@@ -87,13 +87,13 @@ export class OwnerFeed {
 
   /** Whether all pairs have their results, so that the next ones may go another way and still get higher ids. */
   get isIdle(): boolean {
-    return this.#session === undefined || this.#session.places.length === 0
+    return this.#session === undefined || this.#session.inFlight.length === 0
   }
 
-  add({ rows, nth, batch }: Place): void {
+  add({ rows, nth, batch }: AddedPair): void {
     this.#session ??= this.#start(false)
-    const { places, unsent } = this.#session
-    const last = unsent > 0 ? places.at(-1) : undefined
+    const { inFlight, unsent } = this.#session
+    const last = unsent > 0 ? inFlight.at(-1) : undefined
     if (last?.batch === batch && last.repeats === 0) last.nths.push(nth)
     else this.#send(this.#session, { rows, batch, nths: [nth], answered: 0, repeats: 0 })
   }
@@ -102,7 +102,7 @@ export class OwnerFeed {
   async flush(): Promise<void> {
     const session = this.#session
     if (session === undefined || session.unsent === 0) return
-    const bytes = linesOf(session.places, session.places.length - session.unsent)
+    const bytes = linesOf(session.inFlight, session.inFlight.length - session.unsent)
     session.unsent = 0
     if (!session.stream.write(bytes)) await session.stream.drained()
   }
@@ -114,7 +114,7 @@ export class OwnerFeed {
   }
 
   #send(session: Session, sent: Sent): void {
-    session.places.push(sent)
+    session.inFlight.push(sent)
     session.unsent += 1
   }
 
@@ -122,7 +122,7 @@ export class OwnerFeed {
     const session: Session = {
       hangsBefore: this.#to.hangs(),
       stream: this.#to.open(isRepeat),
-      places: [],
+      inFlight: [],
       unsent: 0,
       startedAtMs: this.#clock.monotonicMs(),
       isReached: false,
@@ -143,8 +143,8 @@ export class OwnerFeed {
     }
     if (this.#session === session) this.#session = undefined
     session.stream.destroy()
-    const unsent = session.places.splice(session.places.length - session.unsent)
-    const left = session.places.splice(0)
+    const unsent = session.inFlight.splice(session.inFlight.length - session.unsent)
+    const left = session.inFlight.splice(0)
     session.unsent = 0
     if (left.length + unsent.length === 0) {
       this.#wait = undefined
@@ -213,11 +213,11 @@ interface Lines {
 }
 
 /** Returns the lines of the pairs from `from` on. Pairs that are adjacent in memory are copied in one piece. */
-function linesOf(places: readonly Sent[], from: number): Buffer {
+function linesOf(inFlight: readonly Sent[], from: number): Buffer {
   const runs: Lines[] = []
   let total = 0
   let run: Lines | undefined
-  for (const { rows, nths, answered } of places.slice(from)) {
+  for (const { rows, nths, answered } of inFlight.slice(from)) {
     const { bytes } = rows
     for (let at = answered; at < nths.length; at++) {
       const nth = nths[at] ?? 0
@@ -242,19 +242,19 @@ function linesOf(places: readonly Sent[], from: number): Buffer {
 
 async function takeLines({ status, body }: OwnerResponse, session: Session): Promise<void> {
   if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-  const { places } = session
+  const { inFlight } = session
   body.setEncoding('utf8')
   let rest = ''
   for await (const chunk of body) {
     const lines = (rest + String(chunk)).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
-      const [sent] = places
+      const [sent] = inFlight
       const nth = sent?.nths[sent.answered]
       if (sent === undefined || nth === undefined) break
       session.hasAnswered = true
       sent.answered += 1
-      if (sent.answered === sent.nths.length) places.shift()
+      if (sent.answered === sent.nths.length) inFlight.shift()
       sent.batch.set(nth, { line })
     }
   }

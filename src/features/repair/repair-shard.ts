@@ -47,12 +47,12 @@ export interface Repaired {
  * @returns true if a repair was finished, so that the shard is complete now.
  */
 export async function finishRepair(directory: string, shard: number): Promise<boolean> {
-  const place = placeOf(directory, shard)
-  const isReady = (await exists(place.ready)) && (await exists(place.fresh))
+  const paths = repairPathsOf(directory, shard)
+  const isReady = (await exists(paths.ready)) && (await exists(paths.fresh))
   // If the old shard is in its place, a server may have written to it since: the new database is stale.
-  const isFinished = isReady && !(await exists(place.shard))
-  if (isFinished) await moveIn(place)
-  await rm(place.work, { recursive: true, force: true })
+  const isFinished = isReady && !(await exists(paths.shard))
+  if (isFinished) await moveIn(paths)
+  await rm(paths.work, { recursive: true, force: true })
   return isFinished
 }
 
@@ -63,24 +63,24 @@ export async function finishRepair(directory: string, shard: number): Promise<bo
  *   The old shard is unchanged then.
  */
 export async function repairShard(options: RepairOptions): Promise<Repaired> {
-  const place = placeOf(options.directory, options.shard)
+  const paths = repairPathsOf(options.directory, options.shard)
   try {
-    await makePrivateDirectory(place.work)
-    const { rescued, losses } = await build(options, place)
+    await makePrivateDirectory(paths.work)
+    const { rescued, losses } = await build(options, paths)
     // The ids of lost records are unknown. If the shard is distrusted but not replaced, it only skips ids.
     const idMark = { directory: options.directory, shard: options.shard }
     if (rescued.mayLose) await (await IdMark.read(idMark)).distrust()
-    await writeFileAtomically(place.ready, '', 0o600)
-    const kept = await moveAway(place.shard, options.clock)
-    await moveIn(place)
+    await writeFileAtomically(paths.ready, '', 0o600)
+    const kept = await moveAway(paths.shard, options.clock)
+    await moveIn(paths)
     return { records: rescued.records, losses, kept }
   } finally {
-    const isHalfMoved = (await exists(place.ready)) && !(await exists(place.shard))
-    if (!isHalfMoved) await rm(place.work, { recursive: true, force: true })
+    const isHalfMoved = (await exists(paths.ready)) && !(await exists(paths.shard))
+    if (!isHalfMoved) await rm(paths.work, { recursive: true, force: true })
   }
 }
 
-interface Place {
+interface RepairPaths {
   readonly shard: string
   readonly work: string
   readonly staging: string
@@ -88,7 +88,7 @@ interface Place {
   readonly ready: string
 }
 
-function placeOf(directory: string, index: number): Place {
+function repairPathsOf(directory: string, index: number): RepairPaths {
   const shard = shardPath(directory, index)
   const work = `${shard}.repair`
   return {
@@ -102,15 +102,15 @@ function placeOf(directory: string, index: number): Place {
 
 async function build(
   options: RepairOptions,
-  place: Place,
+  paths: RepairPaths,
 ): Promise<{ readonly rescued: Rescued; readonly losses: readonly QueueLoss[] }> {
   const { clock, files } = options
-  const staging = files.create(place.staging, clock)
-  const target = files.create(place.fresh, clock)
+  const staging = files.create(paths.staging, clock)
+  const target = files.create(paths.fresh, clock)
   try {
     await staging.open()
     await target.open()
-    const rescued = await rescueRecords({ ...options, directory: place.shard, staging, target })
+    const rescued = await rescueRecords({ ...options, directory: paths.shard, staging, target })
     assertOwn(options.shard, rescued)
     const counted = { ...rescued, store: target, shard: options.shard, clock }
     const losses = await countRescued(counted)
@@ -118,7 +118,7 @@ async function build(
     // yet.
     await target.write([], { sync: true })
     await target.close()
-    await syncDirectory(place.fresh)
+    await syncDirectory(paths.fresh)
     return { rescued, losses }
   } finally {
     await staging.close()
@@ -135,9 +135,9 @@ function assertOwn(shard: number, { records, foreignRecords }: Rescued): void {
   )
 }
 
-async function moveIn(place: Place): Promise<void> {
-  await rename(place.fresh, place.shard)
-  await syncDirectory(dirname(place.shard))
+async function moveIn(paths: RepairPaths): Promise<void> {
+  await rename(paths.fresh, paths.shard)
+  await syncDirectory(dirname(paths.shard))
 }
 
 /** Returns undefined if there is nothing to move. */

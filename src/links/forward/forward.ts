@@ -25,7 +25,7 @@ import {
   hasBody,
   mustClose,
   receiveBody,
-  type BodyLease,
+  type BodyReservation,
 } from '../../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
@@ -75,7 +75,7 @@ export class Forward implements ResponseReceiver {
   readonly #exchange: ForwardedExchange
   readonly #relay: ResponseRelay
   #body: Buffer = noBody
-  #lease: BodyLease | undefined
+  #reservation: BodyReservation | undefined
   #call: LinkCall | undefined
   #unwatch: () => void = () => undefined
   readonly #firstGeneration: number | undefined
@@ -165,16 +165,16 @@ export class Forward implements ResponseReceiver {
 
   async #receiveBody(): Promise<void> {
     const { incoming, to } = this.#exchange
-    const lease = to.bodies?.leaseFor(incoming)
-    this.#lease = lease
+    const reservation = to.bodies?.reservationFor(incoming)
+    this.#reservation = reservation
     const deadline =
       to.bodyWithinMs === undefined
         ? undefined
         : this.#options.clock.after(to.bodyWithinMs, () => this.#refuseLate())
     try {
-      this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, lease })
+      this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, reservation })
       // A body that arrived in one piece is also kept until the response is there, so it is counted now.
-      if (lease?.hold(this.#body.length) === false) throw new PostboteError('TOO_MANY_BODIES')
+      if (reservation?.hold(this.#body.length) === false) throw new PostboteError('TOO_MANY_BODIES')
     } catch (error) {
       if (!(error instanceof PostboteError)) throw error
       this.#refuseBody(error)
@@ -182,7 +182,7 @@ export class Forward implements ResponseReceiver {
     } finally {
       deadline?.cancel()
     }
-    if (this.#isDone) lease?.end()
+    if (this.#isDone) reservation?.end()
     this.#send()
   }
 
@@ -285,6 +285,6 @@ export class Forward implements ResponseReceiver {
   /** The body is not needed again. */
   #freeBody(): void {
     this.#body = noBody
-    this.#lease?.end()
+    this.#reservation?.end()
   }
 }

@@ -18,7 +18,7 @@ import type {
   ShardRow,
 } from '../../store/node-table.ts'
 import { knowsTypesSetting } from './cluster-row.ts'
-import { KeptConnection } from './kept-connection.ts'
+import { ReopeningConnection } from './reopening-connection.ts'
 import { listenToChanges, notifyChange } from './notify-change.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'
@@ -77,14 +77,14 @@ const rollback = { text: 'ROLLBACK' }
 type AnyRow = Readonly<Record<string, unknown>>
 
 export class PgNodes implements NodeTable {
-  readonly #connection: KeptConnection
+  readonly #connection: ReopeningConnection
   onChange: (() => void) | undefined
 
   /** @param node - the name of the node that uses this */
   constructor(database: PgUrl, node: string) {
     const name = `postbote/${node}/node`
     const statementMs = pgNodeStatementMs
-    this.#connection = new KeptConnection(async () => {
+    this.#connection = new ReopeningConnection(async () => {
       const connection = await PgConnection.open({ database, name, statementMs })
       try {
         await listenToChanges(connection, () => this.onChange?.())

@@ -6,7 +6,7 @@
  * them would find out by its own time limit that a frozen server does not respond.
  */
 import { pgReadersMax } from '../../store/limits.ts'
-import { KeptConnection } from './kept-connection.ts'
+import { ReopeningConnection } from './reopening-connection.ts'
 import { PgConnection, type PgServerLife } from './pg-connection.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
 
@@ -61,7 +61,7 @@ export class PgReadPool {
   /** The connections of the shards that read here. */
   readonly #writers = new Set<PgConnection>()
   readonly #onUnused: () => void
-  readonly #connections: readonly KeptConnection[]
+  readonly #connections: readonly ReopeningConnection[]
   /** Reads that wait for a connection. */
   readonly #waiting = new Set<(error: Error) => void>()
   #next = 0
@@ -70,7 +70,7 @@ export class PgReadPool {
   constructor({ server, open, onUnused }: PgReadPoolOptions) {
     this.server = server
     this.#onUnused = onUnused
-    this.#connections = Array.from({ length: pgReadersMax }, () => new KeptConnection(open))
+    this.#connections = Array.from({ length: pgReadersMax }, () => new ReopeningConnection(open))
   }
 
   /** A shard reads here from now on. If this life of the server has ended, its connection ends, too. */

@@ -14,7 +14,7 @@ import { emptyState } from '../elements/empty-state.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
-import type { Said } from '../frame/said.ts'
+import type { Message } from '../elements/message.ts'
 import type { DeadLetterShape } from '../frame/shapes.ts'
 import { readableUpdate } from '../updates/readable-update.ts'
 import { statusLine } from '../elements/status-line.ts'
@@ -69,7 +69,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   }
 
   /** Acts, if the reader answers the question with yes, and says what was done. */
-  function run(act: () => Promise<Said>, question?: Question): void {
+  function run(act: () => Promise<Message>, question?: Question): void {
     count.run(async () => {
       if (question === undefined || (await ask(question))) toast(await act())
       return refresh()
@@ -117,15 +117,15 @@ function noLetters(): HTMLElement {
 interface DeadLetterActs {
   readonly payloadOf: (id: number) => Promise<string>
   /** Each of these returns what was done. */
-  readonly replay: (id: number) => Promise<Said>
-  readonly drop: (id: number) => Promise<Said>
-  readonly replayAll: () => Promise<Said>
-  readonly dropAll: () => Promise<Said>
+  readonly replay: (id: number) => Promise<Message>
+  readonly drop: (id: number) => Promise<Message>
+  readonly replayAll: () => Promise<Message>
+  readonly dropAll: () => Promise<Message>
 }
 
 interface AllButtons {
   readonly acts: DeadLetterActs
-  readonly run: (act: () => Promise<Said>, question: Question) => void
+  readonly run: (act: () => Promise<Message>, question: Question) => void
   readonly totalOf: () => number
   readonly may: PageContext['may']
   readonly queue: BotQueueName

@@ -1,6 +1,6 @@
 /** The names of a bot, and how both of its queues deliver: its time to live, its connections and its delays of retries. */
 import { type AmountField, amountField } from '../elements/amount-field.ts'
-import { durationUnits, wholeNumberOr } from '../elements/amount-in.ts'
+import { durationUnits, wholeNumberOr } from '../elements/units.ts'
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../frame/page-part.ts'

@@ -3,7 +3,7 @@ import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { Said } from '../frame/said.ts'
+import type { Message } from '../elements/message.ts'
 import { statusLine } from '../elements/status-line.ts'
 import { updateLink } from '../updates/update-link.ts'
 import { type WatchedUpdate, watchedUpdate } from '../updates/watched-update.ts'
@@ -38,7 +38,7 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
   const watched = watchedUpdate(queue, result.say)
   const update = element('textarea', { rows: 8, spellcheck: 'false' }, sampleUpdate(clock.nowMs()))
   const options = pushOptions()
-  const push = async (): Promise<Said> => {
+  const push = async (): Promise<Message> => {
     watched.watch(undefined)
     result.say('Pushing…')
     const key = options.idempotencyKey()

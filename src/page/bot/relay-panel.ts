@@ -10,7 +10,7 @@ import {
 import { formatAgo, formatCount, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../frame/page-part.ts'
-import { setSaid } from '../frame/said.ts'
+import { setMessage } from '../elements/message.ts'
 import { badgeElement } from '../elements/badge.ts'
 import type { BotShape } from '../frame/shapes.ts'
 import { asSentence } from '../bots/bot-sentence.ts'
@@ -28,7 +28,7 @@ export function relayPanel(context: PageContext, botId: string): PagePart<BotSha
     // A server that takes no relays may have had one.
     root.hidden = relay === undefined && form === undefined
     form?.show(bot)
-    setSaid(state, relay === undefined ? noRelayText : saidOf(relay, clock.nowMs() / 1_000))
+    setMessage(state, relay === undefined ? noRelayText : saidOf(relay, clock.nowMs() / 1_000))
   }
   root.hidden = form === undefined
   return { root, show }

@@ -1,6 +1,6 @@
 /** How long the updates of a queue stay readable after they left. */
 import { type AmountField, amountField } from '../elements/amount-field.ts'
-import { durationUnits, sizeUnits, type Unit } from '../elements/amount-in.ts'
+import { durationUnits, sizeUnits, type Unit } from '../elements/units.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import { formatAge, formatBytes, formatCount } from '../elements/format.ts'

@@ -2,7 +2,7 @@
  * The webhook of a queue: how it is set, a form that sets it, and a button that removes it. The server shows neither the URL nor a
  * secret, so the form begins empty and replaces the whole webhook.
  */
-import { wholeNumberOr } from '../elements/amount-in.ts'
+import { wholeNumberOr } from '../elements/units.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import {
   buttonElement,

@@ -1,5 +1,5 @@
 /** Registers a bot, and shows its token once. */
-import { wholeNumberOr } from '../elements/amount-in.ts'
+import { wholeNumberOr } from '../elements/units.ts'
 import { commandElement } from '../elements/command-element.ts'
 import { secretField } from '../elements/secret-field.ts'
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'

@@ -1,5 +1,5 @@
 /** A number with its unit, which may be left out. */
-import { amountIn, amountOf, type Unit } from './amount-in.ts'
+import { amountIn, amountOf, type Unit } from './units.ts'
 import { element } from './element.ts'
 
 export interface AmountField {

@@ -38,14 +38,14 @@ function targetOf(key: string, root: ParentNode): HTMLElement | undefined {
 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
 
-interface Place {
+interface RowSearch {
   readonly root: ParentNode
   readonly active: Element | null
   readonly search: HTMLElement | undefined
 }
 
 /** Returns the row that is this many below the present one; the search is above the first. */
-function rowAt(step: number, { root, active, search }: Place): HTMLElement | undefined {
+function rowAt(step: number, { root, active, search }: RowSearch): HTMLElement | undefined {
   // Another card has other rows.
   const card = active?.closest('.card') ?? root
   const rows = [...card.querySelectorAll<HTMLElement>(rowSelector)]

@@ -2,13 +2,13 @@
 import type { BrowserClock } from './browser-clock.ts'
 import { buttonElement, element } from './element.ts'
 import { errorText } from './error-text.ts'
-import type { Said } from '../frame/said.ts'
+import type { Message } from './message.ts'
 
 /** Takes back what was done. */
 export type Undo = () => Promise<unknown>
 
 /** Says what was done. */
-export type Toast = (said: Said, undo?: Undo) => void
+export type Toast = (message: Message, undo?: Undo) => void
 
 /** Chosen: long enough to read a sentence and to reach the button. */
 const shownMs = 8_000
@@ -17,7 +17,7 @@ const toastsMax = 3
 
 /** @param place - where they appear; a screen reader reads what is added to it */
 export function toasts(place: HTMLElement, clock: BrowserClock): Toast {
-  const toast: Toast = (said, undo) => {
+  const toast: Toast = (message, undo) => {
     const take = (): void => {
       shown.remove()
       undo?.().then(
@@ -28,7 +28,7 @@ export function toasts(place: HTMLElement, clock: BrowserClock): Toast {
     const shown = element(
       'div',
       { class: 'toast' },
-      element('span', {}, ...[said].flat()),
+      element('span', {}, ...[message].flat()),
       undo && buttonElement('Undo', take, { style: 'small' }),
       buttonElement('Dismiss', () => shown.remove(), { style: 'quiet small' }),
     )

@@ -15,7 +15,7 @@ import {
   type TabPart,
   unchanging,
 } from '../bot/queue-view.ts'
-import type { Said } from '../frame/said.ts'
+import type { Message } from '../elements/message.ts'
 import type { AttemptShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/status-line.ts'
 import { timeElement } from '../elements/time-element.ts'
@@ -84,7 +84,7 @@ function actsPanel(context: PageContext, queue: BotQueueName, { can }: LinkRight
 function testPanel({ api, poll }: PageContext, queue: BotQueueName, maySee: boolean): HTMLElement {
   const result = statusLine('')
   const watched = watchedUpdate(queue, result.say)
-  const push = async (): Promise<Said> => {
+  const push = async (): Promise<Message> => {
     watched.watch(undefined)
     const pushed = await api.call('pushTestUpdate', ofQueue(queue, {}))
     if (!('update_id' in pushed)) return 'Your bot does not want messages: nothing was stored.'

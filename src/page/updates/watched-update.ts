@@ -1,7 +1,7 @@
 /** An update that was pushed from the page: says what becomes of it. */
 import { durationText } from '../bot/attempts-panel.ts'
 import type { BotQueueName } from '../bot/bot-queue-name.ts'
-import type { Said } from '../frame/said.ts'
+import type { Message } from '../elements/message.ts'
 import type { AttemptShape } from '../frame/shapes.ts'
 import { updateLink } from './update-link.ts'
 
@@ -16,7 +16,10 @@ export interface WatchedUpdate {
   readonly attempted: (attempts: readonly AttemptShape[]) => void
 }
 
-export function watchedUpdate(queue: BotQueueName, sayIt: (said: Said) => void): WatchedUpdate {
+export function watchedUpdate(
+  queue: BotQueueName,
+  sayIt: (message: Message) => void,
+): WatchedUpdate {
   let watched: number | undefined
   const say = (id: number, text: string): void =>
     sayIt(['Update ', updateLink(queue, id), ` ${text}`])

@@ -35,7 +35,7 @@ export interface WindowUpdate {
   readonly text: Buffer
 }
 
-interface Place {
+interface Extent {
   readonly chunk: Buffer
   readonly start: number
   readonly end: number
@@ -62,18 +62,18 @@ export class WindowEntry implements QueuedUpdate {
   /** How long after `acceptedAtS` the update was stored: a small integer, which takes no memory of its own. 0 if unknown. */
   readonly storedAfterMs: number
 
-  constructor(update: Omit<WindowUpdate, 'text'>, place: Place) {
+  constructor(update: Omit<WindowUpdate, 'text'>, extent: Extent) {
     this.updateId = update.updateId
     this.typeNumber = update.typeNumber
     this.acceptedAtS = update.acceptedAtS
     this.expiresAtS = update.expiresAtS
     this.orderingKey = update.orderingKey
     this.traceparent = update.traceparent
-    this.textBytes = place.textBytes
-    this.chunk = place.chunk
-    this.start = place.start
-    this.end = place.end
-    this.storedAfterMs = place.storedAfterMs
+    this.textBytes = extent.textBytes
+    this.chunk = extent.chunk
+    this.start = extent.start
+    this.end = extent.end
+    this.storedAfterMs = extent.storedAfterMs
   }
 
   get storedAtMs(): number {

@@ -40,7 +40,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       query,
       bytesMax: parameterBytesMax,
       certificateBytesMax: certificateRequestBytesMax,
-      ...(request.headers['x-no-room'] === undefined ? {} : { lease: noRoom }),
+      ...(request.headers['x-no-room'] === undefined ? {} : { reservation: noRoom }),
     })
     const names = request.headersDistinct['x-names']?.[0]?.split(',') ?? []
     const texts = Object.fromEntries(names.map((name) => [name, params.text(name)]))

@@ -22,7 +22,7 @@ function budgetOf(bytesMax: number): BodyBudget<BodySender | undefined> {
 
 test('a request for more than the rest of the budget is refused until other bodies have ended', () => {
   const budget = budgetOf(60_000)
-  const [first, second] = [budget.leaseFor(alice), budget.leaseFor(bob)]
+  const [first, second] = [budget.reservationFor(alice), budget.reservationFor(bob)]
   assert(first.hold(20_000))
   assert(second.hold(40_000))
   assert.equal(second.hold(40_001), false)
@@ -37,9 +37,9 @@ test('a request for more than the rest of the budget is refused until other bodi
 test('a sender has a share for all its bodies, and others keep room', () => {
   const budget = budgetOf(100_000)
   const [first, second, other] = [
-    budget.leaseFor(alice),
-    budget.leaseFor(alice),
-    budget.leaseFor(bob),
+    budget.reservationFor(alice),
+    budget.reservationFor(alice),
+    budget.reservationFor(bob),
   ]
   assert(first.hold(20_000))
   assert.equal(second.hold(10_001), false)
@@ -49,9 +49,9 @@ test('a sender has a share for all its bodies, and others keep room', () => {
 
 test('a small body, and one that is counted elsewhere, need no room', () => {
   const budget = budgetOf(0)
-  assert(budget.leaseFor(alice).hold(uncountedBodyBytes))
-  assert.equal(budget.leaseFor(alice).hold(uncountedBodyBytes + 1), false)
-  assert(budget.leaseFor(undefined).hold(1_000_000))
+  assert(budget.reservationFor(alice).hold(uncountedBodyBytes))
+  assert.equal(budget.reservationFor(alice).hold(uncountedBodyBytes + 1), false)
+  assert(budget.reservationFor(undefined).hold(1_000_000))
   assert.equal(budget.held, 0)
 })
 
@@ -100,7 +100,7 @@ function openBody(
   const request = Object.assign(new Readable({ read: () => undefined }), { headers })
   request.on('error', () => undefined)
   const body: Body = { request, outcome: 'open' }
-  readBody(request, { bytesMax: bodyBytesMax, lease: budget.leaseFor(sender) }).then(
+  readBody(request, { bytesMax: bodyBytesMax, reservation: budget.reservationFor(sender) }).then(
     (bytes) => (body.outcome = `${bytes.length} bytes`),
     (error: { readonly code: string }) => (body.outcome = error.code),
   )
@@ -150,7 +150,10 @@ test('a body that arrives in one piece is read even without room', async () => {
   const budget = budgetOf(0)
   const headers = { 'content-length': '20000' }
   const request = Object.assign(new Readable({ read: () => undefined }), { headers })
-  const reading = readBody(request, { bytesMax: bodyBytesMax, lease: budget.leaseFor(alice) })
+  const reading = readBody(request, {
+    bytesMax: bodyBytesMax,
+    reservation: budget.reservationFor(alice),
+  })
   request.push(Buffer.alloc(20_000))
   assert.equal((await reading).length, 20_000)
 })
@@ -159,7 +162,10 @@ test('a body in many small pieces needs at most twice its length in room', async
   const budget = budgetOf(1_000_000)
   const headers = { 'transfer-encoding': 'chunked' }
   const request = Object.assign(new Readable({ read: () => undefined }), { headers })
-  const reading = readBody(request, { bytesMax: bodyBytesMax, lease: budget.leaseFor(bob) })
+  const reading = readBody(request, {
+    bytesMax: bodyBytesMax,
+    reservation: budget.reservationFor(bob),
+  })
   for (let nth = 0; nth < 10_000; nth++) {
     request.push(Buffer.of(nth))
     if (nth % 1_000 === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -178,9 +184,9 @@ test('a body in very many pieces is reported, and one in a usual number of piece
     senderOf: () => undefined,
     onPieces: (_request, pieces) => told.push(pieces),
   })
-  const lease = budget.leaseFor('request')
-  for (let nth = 1; nth < bodyPiecesPerCharge; nth++) lease.piece()
+  const reservation = budget.reservationFor('request')
+  for (let nth = 1; nth < bodyPiecesPerCharge; nth++) reservation.piece()
   assert.deepEqual(told, [])
-  for (let nth = 0; nth <= bodyPiecesPerCharge; nth++) lease.piece()
+  for (let nth = 0; nth <= bodyPiecesPerCharge; nth++) reservation.piece()
   assert.deepEqual(told, [bodyPiecesPerCharge, bodyPiecesPerCharge])
 })

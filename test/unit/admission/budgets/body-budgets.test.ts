@@ -33,14 +33,14 @@ function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
 /** Returns the most bytes that this sender may hold alone. */
 function mostOf(listener: ListenerKind, sender: Sender): number {
   const budget = bodyBudgets({ add: () => undefined }, () => sender.holder)[listener]
-  const lease = budget.leaseFor(requestOf(listener, sender))
+  const reservation = budget.reservationFor(requestOf(listener, sender))
   const sizes = [
     heldBodiesShareBytesMax,
     heldBodiesSharedAddressBytesMax,
     heldBodiesBytesMax,
     Infinity,
   ]
-  return Math.max(...sizes.filter((bytes) => lease.hold(bytes)))
+  return Math.max(...sizes.filter((bytes) => reservation.hold(bytes)))
 }
 
 test('one client has a small share, many clients behind one address a larger one, a key as well, and the admin key everything', () => {
@@ -64,7 +64,7 @@ test('a body that another worker forwards is counted there and not here', () => 
 test('two clients of one IPv6 /64 have one share', () => {
   const { bot } = bodyBudgets({ add: () => undefined }, () => undefined)
   const [first, second, other] = ['2a00::1', '2a00::2', '2a00:0:0:1::1'].map((clientAddress) =>
-    bot.leaseFor(requestOf('bot', { clientAddress })),
+    bot.reservationFor(requestOf('bot', { clientAddress })),
   )
   assert(first!.hold(heldBodiesShareBytesMax))
   assert.equal(second!.hold(100_000), false)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   ConnectionPlaces,
-  type Place,
+  type ConnectionPlace,
   type PlaceState,
 } from '../../../../src/admission/connections/connection-places.ts'
 import type { ListenerKind } from '../../../../src/http/listener.ts'
@@ -17,7 +17,7 @@ class Crowd {
     placesMax,
     isStill: (connection) => !this.busy.has(connection),
   })
-  readonly #open = new Map<string, Place<string>>()
+  readonly #open = new Map<string, ConnectionPlace<string>>()
   #addresses = 0
 
   /** Adds a connection from a new address, unless one is given. */
@@ -28,7 +28,7 @@ class Crowd {
       listener = 'bot',
       address = `198.51.100.${++this.#addresses}`,
     }: { state?: PlaceState; listener?: ListenerKind; address?: string } = {},
-  ): Place<string> {
+  ): ConnectionPlace<string> {
     const place = this.places.open(name, { listener, clientAddress: address })
     this.places.move(place, state)
     this.#open.set(name, place)

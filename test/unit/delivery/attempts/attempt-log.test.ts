@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAttemptsKept } from '../../../../src/kit/limits.ts'
 import { webhookHealthRecentMs } from '../../../../src/delivery/limits.ts'
-import type { KeptAttempt } from '../../../../src/delivery/attempts/attempt.ts'
+import type { RecordedAttempt } from '../../../../src/delivery/attempts/attempt.ts'
 import { AttemptLog } from '../../../../src/delivery/attempts/attempt-log.ts'
 
 const startMs = 1_800_000_000_000
 
-function attempt(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
+function attempt(nth: number, more: Partial<RecordedAttempt> = {}): RecordedAttempt {
   return {
     atMs: startMs + nth,
     updateId: nth,
@@ -23,7 +23,7 @@ function attempt(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
   }
 }
 
-function addFailure(log: AttemptLog, nth: number, more: Partial<KeptAttempt> = {}): void {
+function addFailure(log: AttemptLog, nth: number, more: Partial<RecordedAttempt> = {}): void {
   log.add(
     attempt(nth, { status: 500, error: 'no', nextRetryMs: startMs + nth, ...more }),
     'rejected',
@@ -33,7 +33,7 @@ function addFailure(log: AttemptLog, nth: number, more: Partial<KeptAttempt> = {
 test('the last 50 attempts are kept unchanged, the newest first', () => {
   const log = new AttemptLog()
   assert.deepEqual(log.latest(), [])
-  const all: KeptAttempt[] = []
+  const all: RecordedAttempt[] = []
   for (let nth = 1; nth <= 203; nth++) {
     const one = attempt(nth, nth % 3 === 0 ? { error: `error ${nth}`, address: undefined } : {})
     all.unshift(one)
@@ -334,7 +334,7 @@ test('after attempts were forgotten, those of an earlier endpoint still do not c
   assert.equal(log.stored()?.last.updateId, 5)
 })
 
-function whole(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
+function whole(nth: number, more: Partial<RecordedAttempt> = {}): RecordedAttempt {
   return attempt(nth, { durationMs: nth, ...more })
 }
 

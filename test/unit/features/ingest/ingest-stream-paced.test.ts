@@ -56,7 +56,7 @@ async function pacedStream(t: TestContext) {
       checkPool: { takes: () => false, check: async () => undefined },
       turns: new IngestTurns({ clock }),
       longLines: new LongLines(1),
-      lease: { hold: () => true, piece: () => undefined, end: () => undefined },
+      reservation: { hold: () => true, piece: () => undefined, end: () => undefined },
       access: new StreamAccess({ access, ring, limiter: limiterOf(clock), clock }),
       owners: Object.create(null),
       isForwarded: true,

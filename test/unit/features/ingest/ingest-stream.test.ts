@@ -78,7 +78,7 @@ class StreamLife {
         checkPool: life.#checkPool(),
         turns: life.turns,
         longLines: life.longLines,
-        lease: {
+        reservation: {
           hold: (bytes) => bytes <= life.roomBytes,
           piece: () => undefined,
           end: () => undefined,

@@ -18,6 +18,6 @@ export function makersOf(id: string, records: Records): readonly string[] {
 }
 
 /** Returns the first key of the family of a key. */
-export function familyOf(id: string, records: Records): string {
+export function keyFamilyOf(id: string, records: Records): string {
   return makersOf(id, records).at(-1) ?? id
 }

@@ -1,7 +1,7 @@
 import type { PgConnection } from './pg-connection.ts'
 
 /** One connection that is opened when it is first needed, and again after it broke or could not be opened. */
-export class KeptConnection {
+export class ReopeningConnection {
   readonly #open: () => Promise<PgConnection>
   #opening: Promise<PgConnection> | undefined
 
