@@ -1,6 +1,6 @@
 /**
  * Replaces the compiled entry files of processes and threads with bundles: a worker that loads a bundle starts in half
- * the CPU time that several hundred files take (docs/inside/design.md). Bundles are not minified, so that stack traces name
+ * the CPU time that several hundred files take (docs/inside/decisions.md). Bundles are not minified, so that stack traces name
  * functions, and the bundle names the source file above each part. The worker of the tests of processes, and the program that
  * tests run in their process, are bundled for the same reason. Then bundles the dashboard into dist/dashboard/.
  */

@@ -75,6 +75,25 @@ test('docs/inside/rooms.svg is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/inside/rooms.svg'), roomsPicture())
 })
 
+test('the files of the ways in docs/inside/design.md are in rooms that their rows name', () => {
+  const rows = [...read('docs/inside/design.md').matchAll(/^\| \d+ \| (.*?) \| (.*?) \| .* \|$/gm)]
+  assert(rows.length > 20)
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const missing = rows.flatMap(([, rooms = '', files = '']) =>
+    namesIn(files)
+      .filter((name) => {
+        const found = sources.filter((source) => source.endsWith(`/${name}.ts`))
+        return !found.some((source) => namesIn(rooms).includes(source.replace(/\/.*/, '')))
+      })
+      .map((name) => `${name} in ${rooms}`),
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('docs/inside/design.md can be read in one go: it has at most 2,500 words', () => {
+  assert(read('docs/inside/design.md').split(/\s+/).length <= 2_500)
+})
+
 test('docs/reference/openapi.json is up to date (npm run docs writes it)', async () => {
   assert.equal(read('docs/reference/openapi.json'), await openApiPage())
 })
@@ -434,6 +453,10 @@ function anchorsOf(page: string): ReadonlySet<string> {
 
 function matches(page: string, pattern: RegExp): string[] {
   return [...read(page).matchAll(pattern)].map(([, found = '']) => found)
+}
+
+function namesIn(cell: string): string[] {
+  return [...cell.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)
 }
 
 interface Paths {

@@ -9,6 +9,10 @@
  *           +--> the call in the command line, and the types of the page  (target-of.ts)
  *           +--> the table of calls in docs, and the calls that test/fuzz sends
  *
+ * To add a call, write its row in the file of operations of its feature and its handler in the file of routes beside it. A new
+ * group also needs a line in modules/api-operations.ts and one in modules/private-api.ts. A handler whose result differs from its
+ * row does not compile.
+ *
  * All schemas are behind functions: a worker makes those of queries and bodies at its start, and those of results only if
  * somebody asks for the document. A row imports nothing of the server but lists of words and bounds.
  */

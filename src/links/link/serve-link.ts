@@ -8,7 +8,7 @@
  *   leave, or data after the end of the request --> polls wait no more (http/once-closed.ts)
  *
  * Both classes are exported by node:http, and light-my-request builds the same pair for its injected requests. In
- * prototypes, many forwarded polls took 0.6 of the CPU of HTTP over connections of their own (docs/inside/design.md).
+ * prototypes, many forwarded polls took 0.6 of the CPU of HTTP over connections of their own (docs/inside/decisions.md).
  */
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

@@ -17,7 +17,7 @@
  * stored" must not be stored afterwards.
  *
  * Rejected: process.send(message, handle). Node waits for the receiver's acknowledgement of each handle, which doubled
- * the cost of a connection in both processes (docs/inside/design.md has the figures). It calls nothing back when the worker
+ * the cost of a connection in both processes (docs/inside/decisions.md has the figures). It calls nothing back when the worker
  * dies, and it does not resend a lost handle.
  */
 import type { Clock, Timer } from '../../kit/clock.ts'
