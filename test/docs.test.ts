@@ -248,15 +248,17 @@ test('docs/reference/limits.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/reference/limits.md'), limitsPage())
 })
 
-test('the limits named in docs/know/threat-model.md are constants of the sources', () => {
-  const named = matches('docs/know/threat-model.md', /`([a-z]+[A-Z]\w*)`/g)
-  assert(named.length > 5)
-  const constants = constantsOfSources()
-  assert.deepEqual(
-    named.filter((name) => !constants.has(name)),
-    [],
-  )
-})
+for (const page of ['docs/know/threat-model.md', 'docs/inside/ledgers.md']) {
+  test(`the limits named in ${page} are constants of the sources`, () => {
+    const named = matches(page, /`([a-z]+[A-Z]\w*)`/g)
+    assert(named.length > 5)
+    const constants = constantsOfSources()
+    assert.deepEqual(
+      named.filter((name) => !constants.has(name)),
+      [],
+    )
+  })
+}
 
 test('the table of update types in docs/use/protocol.md matches the code', () => {
   const row = /^\| `(\w+)` \| (yes|no) \| `(\w)` \| (`[^|]+`) \| ([\d,]+) \|$/gm

@@ -20,9 +20,8 @@
  * admission/budgets/call-turns.ts, parts of a long call here as well, and health probes never. A client of a Unix socket
  * without an X-Real-Ip is not charged, because it may stand for many clients.
  *
- * To bound one more thing that clients compete for, first look for a place that counts the same client: connections/ counts
- * connections, body-budget.ts bytes of bodies, this file time of the event loop, call-turns.ts calls of a key. A new one needs a
- * bound with a name, a rule for which client gives way, and a test in which a greedy client delays only itself.
+ * To bound one more thing that clients compete for, first look in docs/inside/ledgers.md for what counts the same client; design.md
+ * says what a new ledger needs.
  *
  * The admin key is for what an operator must be able to do whatever else goes on: its calls begin at once, and nothing of it is
  * refused. But the parts of its long calls wait like those of others, so that no search holds up the bots.
