@@ -68,7 +68,7 @@ function countsOf(files: readonly Source[]): readonly Count[] {
     broken.filter((each) => each.order === order).map(({ line }) => line)
   return [
     { what: 'imports against the order of rooms', found: against('rooms') },
-    { what: 'imports between features, but through module.ts', found: against('features') },
+    { what: 'imports between features, but through needs.ts', found: against('features') },
     {
       what: 'files of the core that name relay',
       found: pathsOf(

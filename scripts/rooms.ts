@@ -1,6 +1,6 @@
 /**
  * The rooms of src/ and their order (docs/inside/design.md): a file imports only from its own room and from the rooms before it, and a
- * feature imports of another feature only its module.ts, which exports what others need.
+ * feature imports of another feature only its needs.ts, which exports what others need.
  */
 import { dirname, join, normalize } from 'node:path'
 
@@ -43,7 +43,7 @@ export function brokenOrder(file: string, imported: string): 'rooms' | 'features
   }
   const [, , own] = file.split('/')
   const [, , feature, ...rest] = imported.split('/')
-  return own === feature || rest.join('/') === 'module.ts' ? undefined : 'features'
+  return own === feature || rest.join('/') === 'needs.ts' ? undefined : 'features'
 }
 
 /** Returns the files that a file imports, types included. */

@@ -1,4 +1,5 @@
 /** All calls of the private API, in the order of docs/reference/openapi.json. */
+
 import { auditOperations } from '../features/keys/audit-operations.ts'
 import { botOperations } from '../features/bots/bot-operations.ts'
 import { deadLetterOperations } from '../features/look-back/dead-letter-operations.ts'
@@ -7,6 +8,7 @@ import { fleetOperations } from '../features/fleet/fleet-operations.ts'
 import { keyOperations } from '../features/keys/key-operations.ts'
 import { lookBackOperations } from '../features/look-back/look-back-operations.ts'
 import type { Operation } from '../api/operation.ts'
+import { CallTable } from '../api/call-table.ts'
 import { portalOperations } from '../features/portal/portal-operations.ts'
 import { relayOperations } from '../features/relay/relay-operations.ts'
 import { replayOperations } from '../features/look-back/replay-operations.ts'
@@ -42,3 +44,6 @@ const byId = {
 export type ApiOperations = typeof byId
 
 export const apiOperations: readonly Operation[] = Object.values(byId)
+
+/** Finds the call that a request makes. */
+export const callTable = new CallTable(apiOperations)

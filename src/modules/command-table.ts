@@ -17,10 +17,12 @@ import { queueCommands } from '../features/bots/queue-commands.ts'
 import { relayCommands } from '../features/relay/relay-commands.ts'
 import { replaysCommands } from '../features/look-back/replays-commands.ts'
 import { summaryCommand } from '../features/fleet/summary-command.ts'
+import { listBotsCommand } from '../features/fleet/list-bots-command.ts'
 import { tailCommand } from '../features/tail/tail-command.ts'
 import { updatesCommands } from '../features/look-back/updates-commands.ts'
 import { webhookCommands } from '../features/bots/webhook-commands.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
+import { pushCommand } from '../features/ingest/push-command.ts'
 
 /** In the order in which the help lists them. */
 export const commandTable: readonly CommandRow[] = [
@@ -30,12 +32,14 @@ export const commandTable: readonly CommandRow[] = [
   ...databaseCommands,
   doctorCommand,
   benchCommand,
+  listBotsCommand,
   ...botsCommands,
   summaryCommand,
   historyCommand,
   typesCommand,
   ...webhookCommands,
   ...relayCommands,
+  pushCommand,
   ...queueCommands,
   tailCommand,
   ...updatesCommands,

@@ -11,8 +11,7 @@ import { unavailableRetryAfterS } from '../kit/limits.ts'
 import { mustClose } from '../http/body.ts'
 import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { addAnswers, answersOf } from './answers.ts'
-import { apiOperations } from './api-operations.ts'
-import { verbsAt } from '../api/operation-of.ts'
+import { apiOperations, callTable } from './api-operations.ts'
 import { isPush, isSinglePush, type Operation, type ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
 import { addOperation, type HandledCall } from '../private-api/add-operations.ts'
@@ -191,7 +190,7 @@ function addRequestId(reply: FastifyReply, operation: Operation | undefined): vo
 /** The error of a request that no route takes. */
 function noRoute({ url }: FastifyRequest, reply: FastifyReply): PostboteError {
   const path = url.split('?', 1)[0] ?? ''
-  const verbs = verbsAt(path)
+  const verbs = callTable.verbsAt(path)
   if (verbs.length === 0) return noPath(path)
   void reply.header('allow', verbs.join(', '))
   return new PostboteError('VERB_NOT_ALLOWED', { detail: verbs.join(' or ') })

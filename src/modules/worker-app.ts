@@ -8,8 +8,8 @@ import { keysShard } from '../shard/records/access-key-record.ts'
 import { PortalFrame } from '../access/portal-frame.ts'
 import { PrivateApiGuard } from '../access/private-api-guard.ts'
 import type { AddedType } from '../kit/added-type.ts'
-import { createPrivateApi } from './private-api.ts'
 import type { PrivateApiOptions } from './private-api.ts'
+import { createPrivateApi } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
 import { QueueTimes } from '../features/fleet/queue-times.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
@@ -73,6 +73,7 @@ import { SpanExporter } from '../features/tracing/span-exporter.ts'
 import { setAddedTypes } from '../kit/update-types.ts'
 import { windowBytesOf } from '../worker/window-memory.ts'
 import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
+import { callTable } from './api-operations.ts'
 import type { WorkerStart } from '../process/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../worker/worker.ts'
 
@@ -131,7 +132,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const engine = await engineOf(settings.store)
   const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
   const guard = guardOf(context, memory, databases)
-  const gate = workerGate(clock, guard)
+  const gate = workerGate(clock, guard, callTable)
   const bodies = bodiesOf(slot, guard, gate)
   const events = workerEvents({ ...context, engine, memory }, slot)
   const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
@@ -353,6 +354,7 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     self: start.worker,
     ownShard: start.shards[0] ?? 0,
     serves,
+    calls: callTable,
     ...ways,
     counters: slot,
     ownerOf: (shard) => memory.shardTable.owner(shard),

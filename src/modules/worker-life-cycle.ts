@@ -1,6 +1,5 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
-import { calledOperation } from '../api/operation-of.ts'
-import { isPushStream } from '../api/operation.ts'
+
 import { keysShard } from '../shard/records/access-key-record.ts'
 import type { PrivateApiOptions } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
@@ -47,7 +46,14 @@ export function noStreams(): WorkerStreams {
   }
 }
 
-type Made = 'counters' | 'isUnderWay' | 'onLeft' | 'onServed' | 'report' | 'shardStreams'
+type Made =
+  | 'counters'
+  | 'isBrief'
+  | 'isUnderWay'
+  | 'onLeft'
+  | 'onServed'
+  | 'report'
+  | 'shardStreams'
 
 export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   readonly slot: MetricSlot
@@ -100,8 +106,9 @@ export class WorkerLifeCycle {
       // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
       isUnderWay: (response, shard) =>
         router.shardOf(response.req) === shard &&
-        !isPushStream(calledOperation(response.req)) &&
+        !router.mayLast(response.req) &&
         router.isUnderWay(response),
+      isBrief: (response) => router.isBrief(response),
       onServed: (shard) => {
         this.#served(shard)
         // Last, because requests that were held for the shard begin now.
@@ -118,6 +125,7 @@ export class WorkerLifeCycle {
       clock,
       bots,
       isUnderWay: (response) => router.isUnderWay(response),
+      isBrief: (response) => router.isBrief(response),
       streams: Object.values(streams),
       toSettling: () => router.toSettling(),
       toElsewhere: () => {

@@ -11,10 +11,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { BotCache } from '../bots/bot-cache.ts'
-import { calledOperation } from '../api/operation-of.ts'
 import { type Clock, sleep } from '../kit/clock.ts'
 import { settleDeliveriesMs, settleRequestsMs } from '../process/limits.ts'
-import { isPoll } from '../links/forward/request-router.ts'
 import type { Shard } from '../shard/shard.ts'
 
 /** Returns the responses of this worker that are not finished. */
@@ -27,6 +25,8 @@ export interface DepartureOptions {
   readonly shard?: Shard
   /** Whether this worker is answering the request from the shards that leave. */
   readonly isUnderWay: (response: ServerResponse) => boolean
+  /** Whether a request ends by itself soon. `leave` ends polls, streams, exports, tails and streams of events. */
+  readonly isBrief: (response: ServerResponse) => boolean
   /** What `leave` ends. */
   readonly streams: readonly ReadonlySet<{ stop(): void }>[]
   /** Requests whose body arrives slowly are for the successor from now on. */
@@ -45,10 +45,10 @@ export async function settle(
   const untilSent = (some: readonly ServerResponse[], limitMs: number): Promise<void> =>
     untilNone(options, () => some, limitMs)
   options.toSettling?.()
-  await untilSent(responses().filter(isBrief), settleRequestsMs)
+  await untilSent(responses().filter(options.isBrief), settleRequestsMs)
   await options.bots.pauseDeliveries(settleDeliveriesMs, options.shard)
   // This covers requests that began during the deliveries and take long, like another setWebhook.
-  await untilSent(responses().filter(isBrief), settleDeliveriesMs)
+  await untilSent(responses().filter(options.isBrief), settleDeliveriesMs)
 }
 
 /**
@@ -88,9 +88,4 @@ async function untilNone(
   const isAny = (): boolean =>
     responses().some((response) => !response.destroyed && isUnderWay(response))
   while (isAny() && clock.monotonicMs() < endMs) await sleep(clock, leaveCheckPeriodMs)
-}
-
-/** Polls, streams, exports, tails and streams of events are not brief: `leave` ends them. */
-function isBrief({ req }: ServerResponse): boolean {
-  return !isPoll(req.url ?? '/') && calledOperation(req)?.lasts !== true
 }

@@ -12,7 +12,7 @@ import type { BotCache } from '../bots/bot-cache.ts'
 import type { Fleet } from '../features/fleet/fleet.ts'
 import type { ShardMap } from '../process/shard-map.ts'
 import type { ShardOpening } from '../process/shard-assignment.ts'
-import { leave, type OpenResponsesView, settle } from './departure.ts'
+import { type DepartureOptions, leave, type OpenResponsesView, settle } from './departure.ts'
 import type { ReportEvent } from '../kit/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { shardPath } from '../shard/data-directory.ts'
@@ -45,6 +45,7 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
   readonly shardStreams: readonly ReadonlySet<{ stop(): void }>[]
   /** Whether this worker is answering the request, which is for this shard, from its own shards. */
   readonly isUnderWay: (response: ServerResponse, shard: number) => boolean
+  readonly isBrief: DepartureOptions['isBrief']
   /** The shard is served from now on, or was read anew. */
   readonly onServed: (shard: Shard) => void
   /** The shard is not served any more, from now on. */
@@ -208,13 +209,14 @@ export class WorkerShard {
   }
 
   leave(responses: OpenResponsesView): Promise<void> {
-    const { bots, clock, isUnderWay, shardStreams: streams } = this.#options
+    const { bots, clock, isBrief, isUnderWay, shardStreams: streams } = this.#options
     return this.#part(async (shard) => {
       const departure = {
         clock,
         bots,
         shard,
         isUnderWay: (response: ServerResponse) => isUnderWay(response, this.#index),
+        isBrief,
         streams,
         toElsewhere: () => void this.#to('leaving'),
         closeShards: () => this.#close(shard),

@@ -156,7 +156,16 @@ async function prepare(workerStart: WorkerStart, { peers }: Ways): Promise<Worke
         const generation = (): number => Number(readFileSync(generationFile(owner), 'utf8'))
         const hangs = (): number => memory?.shardTable.hangs(owner) ?? 0
         const place = (): number => owner
-        const to = { self, place, learn: skip, shard: undefined, kind, generation, hangs }
+        const to = {
+          self,
+          place,
+          learn: skip,
+          shard: undefined,
+          kind,
+          call: undefined,
+          generation,
+          hangs,
+        }
         peers.forward(request, response, to)
         return
       }

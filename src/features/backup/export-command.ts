@@ -11,7 +11,6 @@ import { path } from '../../config/config-values.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import { SectionCheck, type SectionHead } from './backup-check.ts'
 import { BackupError, BackupFrames } from './backup-frame.ts'
-import { serverOperations } from '../server/server-operations.ts'
 import { shardOperations } from './shard-operations.ts'
 import { BackupFile } from './backup-file.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
@@ -21,6 +20,7 @@ import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { kib, mib } from '../../kit/limits.ts'
 import { privateApiOf, remoteOptions } from '../../cli/remote/private-api-of.ts'
 import { madeResult, printResult, tell } from '../../cli/output/print-result.ts'
+import { needs as server } from '../server/needs.ts'
 
 /** A shard is asked for again after this pause. Chosen: a reload or a take-over lasts a second or two. */
 const exportAgainMs = 1_000
@@ -76,7 +76,7 @@ async function typesOf(api: RemoteApi): Promise<readonly string[]> {
   const untilMs = waitingClock.monotonicMs() + exportShardMsMax
   for (;;) {
     try {
-      const { value } = await api.call(serverOperations.listUpdateTypes, {})
+      const { value } = await api.call(server.listUpdateTypes, {})
       return value.types
         .filter(({ is_added: isAdded }) => isAdded)
         .map(({ type, key_paths: [keyPath] }) => storedType({ name: type, keyPath }))

@@ -12,8 +12,8 @@ import {
 } from '../../api/limits.ts'
 import { errorSchema } from '../../api/error-schema.ts'
 import { botPath, declareOperations, lines, type Unchanging } from '../../api/operation.ts'
-import { relayFields } from '../relay/relay-operations.ts'
 import { webhookFields } from './webhook-operations.ts'
+import { needs as relay } from '../relay/needs.ts'
 
 const { botId, botNames, count, health, idempotencyKey, mode, orNull, overlap, preciseTime, time } =
   fieldSchemas
@@ -137,7 +137,7 @@ export const botOperations = declareOperations('bots', {
           validate: validation(),
           ...settings(),
           ...headerNames(),
-          relay: Type.Optional(relayFields()),
+          relay: Type.Optional(relay.relayFields()),
           ...queue,
           test,
         },

@@ -12,9 +12,9 @@ import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owners.ts'
 import type { Token } from '../../api/token.ts'
-import { relayJson } from '../relay/relay-routes.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+import { needs as relay } from '../relay/needs.ts'
 
 type Options = Pick<
   PrivateApiParts,
@@ -175,7 +175,7 @@ function reportJson(bot: BotReport): BotJson {
   return {
     ...fieldValues.botNames(bot),
     ...settingsJson(bot),
-    relay: bot.relay && relayJson(bot.relay),
+    relay: bot.relay && relay.relayJson(bot.relay),
     ...queueJson(bot.queue),
     test: queueJson(bot.testQueue),
   }

@@ -1,4 +1,4 @@
-/** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
+/** `postbote bots`: shows, registers and removes bots, and renews their tokens. */
 import { readFileSync } from 'node:fs'
 import { ConfigError } from '../../config/config.ts'
 import { onOff, path, wholeNumber } from '../../config/config-values.ts'
@@ -11,7 +11,6 @@ import { type TableRows, textTable } from '../../cli/output/text-table.ts'
 import { cell, fieldCell } from '../../cli/remote/cells.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
-import { listBotsCommand } from '../fleet/list-bots-command.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printResult, tell } from '../../cli/output/print-result.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
@@ -66,7 +65,6 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
 })
 
 export const botsCommands: readonly ParsedCommand[] = [
-  listBotsCommand,
   remoteCommand(botOperations.getBot, {
     sentence: 'shows the state of a bot, of its queue and of its /test/ queue',
     lines: (bot) => textTable(shownBot(bot)),

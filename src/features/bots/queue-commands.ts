@@ -1,28 +1,15 @@
-/** `postbote push`, `attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
-import { anyText, oneOf, onOff } from '../../config/config-values.ts'
-import { orderingKeyBytesMax } from '../../kit/limits.ts'
+/** `postbote attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
+
+import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
-import { updateOperations } from '../ingest/update-operations.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
 import { itemTable } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printResult, tableLines } from '../../cli/output/print-result.ts'
-import { fieldOption, orNone, remoteCommand } from '../../cli/remote/remote-command.ts'
-import { standardInput } from '../../cli/remote/standard-input.ts'
+import { fieldOption, remoteCommand } from '../../cli/remote/remote-command.ts'
 
-const updateArgument = {
-  name: '[update]',
-  kind: anyText,
-  sentence:
-    'The update without its update_id, as JSON: {"message":{...}}. Without it, standard input is read.',
-} as const
-const idempotencyKeyOption = {
-  name: 'idempotency-key',
-  kind: anyText,
-  sentence: 'A push that is repeated with this key stores the update once.',
-} as const
 const bodiesOption = {
   name: 'bodies',
   kind: onOff,
@@ -45,41 +32,6 @@ const deliveriesOption = fieldOption<number | null>(
 )
 
 export const queueCommands: readonly ParsedCommand[] = [
-  remoteCommand(updateOperations.pushUpdate, {
-    sentence: 'pushes one update, and returns when it is on disk',
-    arguments: [updateArgument],
-    fields: {
-      ordering_key: {
-        defaultShown: 'derived from the update',
-        sentence: `A webhook receives updates with the same key one after the other. It has at most ${orderingKeyBytesMax} bytes.`,
-      },
-      ttl: {
-        defaultShown: 'by the type of the update',
-        sentence: 'Seconds after which the update is not delivered any more.',
-      },
-      validate: {
-        kind: orNone(oneOf(['telegram']), undefined),
-        default: 'none',
-        sentence: 'telegram refuses an update that lacks a field that bot frameworks need.',
-      },
-    },
-    options: [idempotencyKeyOption],
-    async run(call, input) {
-      const api = await privateApiOf(call)
-      // The server delivers it byte for byte.
-      const raw = call.get(updateArgument) ?? (await standardInput('push: expected an update'))
-      const key = call.get(idempotencyKeyOption)
-      const headers = key === undefined ? {} : { 'idempotency-key': key }
-      const result = await api.call(updateOperations.pushUpdate, input, { raw, headers })
-      printResult(call, result, (pushed) => {
-        if ('filtered' in pushed) return ['filtered: the bot does not want updates of this type']
-        const { update_id: id, duplicate } = pushed
-        return [
-          duplicate === true ? `update ${id} was stored before, with this key` : `update ${id}`,
-        ]
-      })
-    },
-  }),
   remoteCommand(webhookOperations.listAttempts, {
     sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
     fields: { limit: { sentence: 'Shows this many attempts at most.' } },

@@ -1,14 +1,13 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
+
 import { waitingClock } from '../../kit/clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { onOff } from '../../config/config-values.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
-import { botOperations } from '../bots/bot-operations.ts'
 import type { CallResult, InputOf } from '../../api/target-of.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { updateIn } from '../../api/update-in.ts'
-import { webhookOperations } from '../bots/webhook-operations.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import {
@@ -29,6 +28,7 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
+import { needs as bots } from '../bots/needs.ts'
 
 const oneOrAllArgument = {
   name: '[update_id]',
@@ -150,10 +150,10 @@ async function withOutcomes(
   const ids = result.replayed?.map((each) => each.new_update_id) ?? [result.update_id ?? 0]
   const after = Math.max(0, Math.min(...ids) - 1)
   const outcomes = await replayOutcomes(ids, waitingClock, async () => {
-    const { value: bot } = await api.call(botOperations.getBot, { id: queue.id })
+    const { value: bot } = await api.call(bots.getBot, { id: queue.id })
     const { pending, mode } = queue.query?.test === true ? bot.test : bot
     // After the number of pending updates, so that an update that leaves now is not missing everywhere.
-    const attempts = await api.call(webhookOperations.listAttempts, queue)
+    const attempts = await api.call(bots.listAttempts, queue)
     const page = { ...queue, query: { ...queue.query, after, limit: listedPerPageMax } }
     const letters = await api.call(deadLetterOperations.listDeadLetters, page)
     const { dead_letters: deadLetters } = letters.value

@@ -2,22 +2,21 @@
  * What became of dead letters that were pushed again. The server tells it in pieces: the last attempts of the webhook, the
  * dead letters, and whether anything is pending. They are asked until every update has an outcome.
  */
+
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { botOperations } from '../bots/bot-operations.ts'
 import type { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
-import type { webhookOperations } from '../bots/webhook-operations.ts'
+import type { needs as bots } from '../bots/needs.ts'
 
 /** `dead-letters replay --wait` asks this often, and gives up after the second. Chosen: an endpoint that works takes them sooner. */
 const replayAskMs = 500
 const replayWaitMs = 60_000
 
-type Attempt = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
+type Attempt = ResultOf<typeof bots.listAttempts>['attempts'][number]
 type DeadLetter = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
 
 /** The answers of the server, as far as they are used. */
-export interface QueueAnswers
-  extends Pick<ResultOf<typeof botOperations.getBot>, 'pending' | 'mode'> {
+export interface QueueAnswers extends Pick<ResultOf<typeof bots.getBot>, 'pending' | 'mode'> {
   readonly attempts: readonly Pick<Attempt, 'update_id' | 'status' | 'error'>[]
   readonly deadLetters: readonly Pick<DeadLetter, 'update_id' | 'reason'>[]
 }

@@ -9,7 +9,11 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock, Timer } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import type { BotRecord, StoredPortalLink } from '../../shard/records/bot-record.ts'
+import type {
+  BotRecord,
+  ChangeBotRecord,
+  StoredPortalLink,
+} from '../../shard/records/bot-record.ts'
 import { openWithSecret, type StoredBots } from '../../admission/open-with-secret.ts'
 import { newPortalSecret, type PortalSecret, portalSecretText } from '../../api/portal-secret.ts'
 import { secretHash } from '../../api/token.ts'
@@ -30,11 +34,7 @@ interface LinkedBots extends StoredBots {
 export interface PortalLinksOptions {
   readonly clock: Clock
   readonly bots: LinkedBots
-  /** Changes the record of a bot on disk. Changes run one after the other. */
-  readonly changeRecord: <Change extends { readonly record: BotRecord }>(
-    botId: number,
-    change: (current: BotRecord) => Change,
-  ) => Promise<Change>
+  readonly changeRecord: ChangeBotRecord
 }
 
 /** What a new link is to be. */

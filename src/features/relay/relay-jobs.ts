@@ -2,18 +2,18 @@
  * The relays of the shards of a worker. They are found among the records that the index of all bots reads when a shard is
  * opened (fleet.ts), run until the shard leaves, and stop alone when their bot has none any more.
  */
+
 import { PostboteError } from '../../kit/errors.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
 import type { RelayServices } from './relay-services.ts'
 import { typesOf } from '../../kit/update-types.ts'
-import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
+import type { BotRecord, ChangeBotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
 import type { ListedRecord } from '../../shard/records/stored.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Bot } from '../../bots/bot.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { RelayOrder, RelayReport, RelayService } from '../../bots/bot-service.ts'
-import type { PortalLinksOptions } from '../portal/portal-links.ts'
 import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
 import { tokenText } from '../../api/token.ts'
@@ -24,8 +24,7 @@ export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 're
   readonly relays: RelayServices | undefined
   /** Throws UNKNOWN_BOT. */
   existing(botId: number): Promise<Bot>
-  /** Changes the record of a bot on disk. Changes run one after the other. */
-  readonly changeRecord: PortalLinksOptions['changeRecord']
+  readonly changeRecord: ChangeBotRecord
 }
 
 /** A call that ends a relay waits for its last poll this long. Chosen: an origin that can be reached answers much sooner. */

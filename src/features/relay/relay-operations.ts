@@ -2,8 +2,9 @@
 import { Type } from 'typebox'
 import { fieldSchemas } from '../../api/field-schemas.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
+import { needs } from './needs.ts'
 
-const { botId, count, orNull, preciseTime } = fieldSchemas
+const { botId } = fieldSchemas
 
 const path = `${botPath}/relay` as const
 
@@ -60,26 +61,9 @@ export const relayOperations = declareOperations('bots', {
   },
 })
 
-/** Returns what a relay shows of itself. */
-export function relayFields() {
-  return Type.Object(
-    {
-      from: Type.String({ description: 'The server that it takes updates from.' }),
-      state: Type.Enum(['polling', 'paused'], { type: 'string' }),
-      reason: orNull(Type.String({ description: 'Why it is paused.' })),
-      since: orNull(preciseTime('When it was last paused or resumed.')),
-      next_poll: orNull(preciseTime('When a paused one is tried again.')),
-      last_update: orNull(preciseTime('When the last update was stored.')),
-      relayed: count('Updates that it stored since the worker of the bot has it.'),
-      refused: count('Updates that it skipped since then, because no queue can store them.'),
-    },
-    { $id: 'RelayState', description: 'What takes updates from another server.' },
-  )
-}
-
 function relay() {
   return Type.Object(
-    { bot_id: botId(), ...relayFields().properties },
+    { bot_id: botId(), ...needs.relayFields().properties },
     { $id: 'Relay', description: 'The relay of a bot.' },
   )
 }

@@ -1,14 +1,11 @@
 /** Routes that set, show and remove the relay of a bot. */
 import type { FastifyInstance } from 'fastify'
-import type { BotService, RelayReport } from '../../bots/bot-service.ts'
+import type { BotService } from '../../bots/bot-service.ts'
 import { serverOrigin } from '../../http/server-origin.ts'
-import type { ResultOf } from '../../api/operation.ts'
 import { relayOperations } from './relay-operations.ts'
+import { needs } from './needs.ts'
 import { addOperations, type HandledCall } from '../../private-api/add-operations.ts'
-import { fieldValues } from '../../private-api/field-values.ts'
 import { refusal } from '../../api/update-options.ts'
-
-type RelayJson = Omit<ResultOf<typeof relayOperations.getRelay>, 'bot_id'>
 
 export function addRelayRoutes(app: FastifyInstance, bots: BotService): void {
   addOperations(app, relayOperations, {
@@ -16,10 +13,10 @@ export function addRelayRoutes(app: FastifyInstance, bots: BotService): void {
       const { from, token } = textsIn(body)
       const given = token === undefined ? undefined : bots.foreignToken(token)
       const relay = await bots.relays.set(id, { from, token: given })
-      return { bot_id: id, ...relayJson(relay) }
+      return { bot_id: id, ...needs.relayJson(relay) }
     },
     async getRelay({ params: { id } }) {
-      return { bot_id: id, ...relayJson(await bots.relays.get(id)) }
+      return { bot_id: id, ...needs.relayJson(await bots.relays.get(id)) }
     },
     async removeRelay({ params: { id } }) {
       await bots.relays.remove(id)
@@ -39,19 +36,4 @@ function textsIn({ from, token }: HandledCall<typeof relayOperations.setRelay>['
   }
   if (token !== undefined && typeof token !== 'string') throw refusal('token', 'a string')
   return { from: origin, token }
-}
-
-/** Returns a relay as the API shows it. */
-export function relayJson(relay: RelayReport): RelayJson {
-  const { from, state, reason = null, relayed, refused } = relay
-  return {
-    from,
-    state,
-    reason,
-    since: fieldValues.timeOrNull(relay.sinceMs),
-    next_poll: fieldValues.timeOrNull(relay.nextPollMs),
-    last_update: fieldValues.timeOrNull(relay.lastUpdateMs),
-    relayed,
-    refused,
-  }
 }

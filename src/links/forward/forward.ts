@@ -14,7 +14,6 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../kit/clock.ts'
-import { calledOperation } from '../../api/operation-of.ts'
 import { isPush, isSinglePush } from '../../api/operation.ts'
 import { endWithText } from '../../http/end-with-list.ts'
 import { PostboteError } from '../../kit/errors.ts'
@@ -51,17 +50,17 @@ export interface ForwardOptions {
 const noBody = Buffer.alloc(0)
 
 /** All of the server's own bot API methods are idempotent; of the private calls, reads and pushes with a key are. */
-function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
+function isIdempotent({ kind, call }: ForwardTo, incoming: IncomingMessage): boolean {
   const { method, headers } = incoming
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
   // No other call uses the key.
-  return headers['idempotency-key'] !== undefined && isSinglePush(calledOperation(incoming))
+  return headers['idempotency-key'] !== undefined && isSinglePush(call)
 }
 
 /** Returns the id that this worker gives to a call without one, so that it is the same wherever it is sent to; pushes get none. */
-function madeRequestId({ kind }: ForwardTo, incoming: IncomingMessage): string | undefined {
+function madeRequestId({ kind, call }: ForwardTo, incoming: IncomingMessage): string | undefined {
   if (kind === 'bot' || incoming.headers['x-request-id'] !== undefined) return undefined
-  return isPush(calledOperation(incoming)) ? undefined : requestIdOf(incoming)
+  return isPush(call) ? undefined : requestIdOf(incoming)
 }
 
 /**

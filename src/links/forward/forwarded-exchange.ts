@@ -8,6 +8,7 @@ import type { ListenerKind } from '../../http/listener.ts'
 import type { RareWarning } from '../../process/rare-warning.ts'
 import type { LearnOwner } from './owner-search.ts'
 import { errorBody } from '../../http/raw-response.ts'
+import type { Operation } from '../../api/operation.ts'
 
 export interface ForwardTo {
   /** The place of this worker. Kept links to it lead to this process, so a request to it gets a new link. */
@@ -17,6 +18,8 @@ export interface ForwardTo {
   readonly learn: LearnOwner
   readonly shard: number | undefined
   readonly kind: ListenerKind
+  /** The call of the private API that it is. */
+  readonly call: Operation | undefined
   /** Returns which of the successive owners of the shard has it now; undefined between two of them. */
   generation(): number | undefined
   /** Returns how many processes in its place hung and were killed for it. */

@@ -18,8 +18,8 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { keysShard } from '../../shard/records/access-key-record.ts'
-import { calledOperation, pathPart } from '../../api/operation-of.ts'
 import { isPushStream, isSinglePush } from '../../api/operation.ts'
+import { type CallTable, pathPart } from '../../api/call-table.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Counters } from '../../kit/counters.ts'
@@ -55,6 +55,7 @@ export interface RequestRouterOptions {
   readonly self: number
   readonly ownShard: number
   readonly routes: Routes
+  readonly calls: CallTable
   /** Whether this worker has the shard; always, for its own on one machine. */
   serves(shard: number): boolean
   readonly peers: {
@@ -167,7 +168,12 @@ export class RequestRouter {
 
   /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
   mayLast(request: IncomingMessage): boolean {
-    return isPushStream(calledOperation(request)) || PipelinedCalls.isWaiting(request)
+    return isPushStream(this.#options.calls.madeBy(request)) || PipelinedCalls.isWaiting(request)
+  }
+
+  /** Returns whether a request ends by itself soon: polls, streams, exports, tails and streams of events do not. */
+  isBrief({ req }: ServerResponse): boolean {
+    return !isPoll(req.url ?? '/') && this.#options.calls.madeBy(req)?.lasts !== true
   }
 
   /**
@@ -271,7 +277,7 @@ export class RequestRouter {
     const botId =
       botIdOfTarget(url) ?? (this.isPortalCall(request) ? botIdOfPortalCall(url) : undefined)
     if (botId !== undefined) return routes.shardOf(botId)
-    const about = calledOperation(request)?.about
+    const about = this.#options.calls.madeBy(request)?.about
     if (about === 'keys') return keysShard
     return about === 'shard' ? shardNamed(pathPart(url, shardPartNth), routes.shards) : undefined
   }
@@ -284,9 +290,9 @@ export class RequestRouter {
   /** True for pushes to this process: features/ingest/push-order.ts stores them in order, and many of them in one group. */
   #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
     return (
-      isSinglePush(calledOperation(before.req)) &&
+      isSinglePush(this.#options.calls.madeBy(before.req)) &&
       !forwarded.has(before) &&
-      isSinglePush(calledOperation(request)) &&
+      isSinglePush(this.#options.calls.madeBy(request)) &&
       this.#wayOf('private', request) === here
     )
   }
@@ -295,7 +301,7 @@ export class RequestRouter {
     kind: ListenerKind,
     request: IncomingMessage,
   ): typeof here | typeof nowhere | 'successor' {
-    if (kind === 'private' && isPushStream(calledOperation(request))) {
+    if (kind === 'private' && isPushStream(this.#options.calls.madeBy(request))) {
       // If it were forwarded, it would last as long as its producer likes. A producer's own stream is split here for all
       // owners.
       return this.hasLeft && isFromPeer(request) ? nowhere : here
@@ -315,6 +321,8 @@ export class RequestRouter {
     }
     counters.add('requests_forwarded', 1)
     const anyShard = shard ?? this.#options.ownShard
+    const form = this.#formOf(kind, request)
+    const call = form === 'private' ? this.#options.calls.madeBy(request) : undefined
     const place = (): number | undefined => worker ?? routes.placeOf(anyShard)
     const isRemote = (): boolean => routes.isRemote(place() ?? self)
     const dropsBody = kind === 'bot' && !this.#isWanted(kind, request, isRemote())
@@ -325,7 +333,8 @@ export class RequestRouter {
       place,
       learn: (owner) => routes.learn(anyShard, owner),
       shard,
-      kind: this.#formOf(kind, request),
+      kind: form,
+      call,
       generation: () =>
         isRemote() ? routes.epochOf(anyShard) : this.#options.ownerOf(anyShard)?.generation,
       hangs: () => (isRemote() ? 0 : this.#options.hangsOf(place() ?? self)),
@@ -333,7 +342,7 @@ export class RequestRouter {
       dropsBody,
       bodies: bodies[kind],
       refused:
-        kind === 'private' && isSinglePush(calledOperation(request))
+        kind === 'private' && isSinglePush(call)
           ? (code) => countRefusal(counters, code)
           : undefined,
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets

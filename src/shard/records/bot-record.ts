@@ -62,6 +62,12 @@ export interface BotRecord extends BotSettings {
   readonly relay?: StoredRelay
 }
 
+/** Changes the record of a bot on disk. Changes run one after the other. */
+export type ChangeBotRecord = <Change extends { readonly record: BotRecord }>(
+  botId: number,
+  change: (current: BotRecord) => Change,
+) => Promise<Change>
+
 export interface WebhookRecord {
   readonly url: string
   readonly maxConnections: number

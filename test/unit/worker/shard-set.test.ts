@@ -116,6 +116,7 @@ async function setUp(
     },
     report: (event) => void life.events.push(event),
     shardStreams: [],
+    isBrief: () => true,
     isUnderWay: () => false,
     onServed: ({ index }: Shard) => void life.served.push(index),
     onLeft: ({ index }: Shard) => void life.left.push(index),

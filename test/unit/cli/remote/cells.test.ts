@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ageCell, cell, fieldCell } from '../../../../src/cli/remote/cells.ts'
 import { utcText } from '../../../../src/kit/clock.ts'
 import { portalOperations } from '../../../../src/features/portal/portal-operations.ts'
-import { relayFields } from '../../../../src/features/relay/relay-operations.ts'
+import { needs } from '../../../../src/features/relay/needs.ts'
 
 test('an age is shown in the largest unit that leaves it at least two', () => {
   const ages = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, null].map((ageS) => ageCell(ageS))
@@ -20,7 +20,7 @@ test('what is unknown is a dash', () => {
 
 test('each time of a relay and of a link is shown as a time', () => {
   const { properties } = portalOperations.listPortalLinks.result().properties.links.items
-  const fields = { ...relayFields().properties, ...properties }
+  const fields = { ...needs.relayFields().properties, ...properties }
   const times = Object.entries(fields)
     .filter(([, schema]) => JSON.stringify(schema).includes('In Unix seconds'))
     .map(([name]) => name)

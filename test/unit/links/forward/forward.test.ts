@@ -20,6 +20,7 @@ import { requestTimeoutMs, workersMax } from '../../../../src/kit/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { until } from '../../../support/kit/until.ts'
+import { callTable } from '../../../../src/modules/api-operations.ts'
 
 const skip = (): void => undefined
 
@@ -64,6 +65,7 @@ async function setUp(
       learn: (named) => void learned.push(named),
       shard: undefined,
       kind,
+      call: kind === 'private' ? callTable.madeBy(request) : undefined,
       generation: () => owner.generation,
       bodyWithinMs: requestTimeoutMs,
       hangs: () => owner.hangs,

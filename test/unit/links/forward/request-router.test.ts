@@ -11,6 +11,7 @@ import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { botOf, map } from '../../../support/server/bot-of.ts'
 import { RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
+import { callTable } from '../../../../src/modules/api-operations.ts'
 
 const skip = (): void => undefined
 
@@ -36,6 +37,7 @@ async function setUp(t: TestContext) {
       self: 0,
       ownShard: 0,
       routes,
+      calls: callTable,
       serves: (shard) => !missing.has(shard),
       peers: {
         forward: (_request, response, { kind }) => {
@@ -308,4 +310,20 @@ test('the worker that a client has reached decides whether a call is one of the 
   assert.equal(await isPortalCall(), false)
   setting.shard = 0
   assert.equal(await isPortalCall(), true)
+})
+
+test('polls, streams, tails and exports last, and other requests are brief', async (t) => {
+  const { get, arrived, router } = await setUp(t)
+  const isBrief = async (path: string): Promise<boolean> => {
+    await get(path, path)
+    const last = arrived.at(-1)
+    assert(last !== undefined)
+    return router.isBrief(last)
+  }
+  for (const path of ['/bot1:x/getUpdates', '/v1/bots/1/tail?test=true', '/v1/shards/3/records']) {
+    assert.equal(await isBrief(path), false, path)
+  }
+  for (const path of ['/bot1:x/getMe', '/v1/bots/1', '/v1/none']) {
+    assert.equal(await isBrief(path), true, path)
+  }
 })

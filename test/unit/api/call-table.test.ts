@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { apiOperations } from '../../../src/modules/api-operations.ts'
-import { calledOperation, operationOf, pathPart, verbsAt } from '../../../src/api/operation-of.ts'
+import { CallTable, pathPart } from '../../../src/api/call-table.ts'
+
+const calls = new CallTable(apiOperations)
 
 test('each operation is found by its verb and its path, with or without a query', () => {
   assert(apiOperations.length > 40)
   for (const operation of apiOperations) {
     const url = operation.path.replaceAll(/:\w+/g, '4711')
-    assert.equal(operationOf(operation.method, url), operation, url)
-    assert.equal(operationOf(operation.method, `${url}?a=/b/c`), operation, url)
+    assert.equal(calls.at(operation.method, url), operation, url)
+    assert.equal(calls.at(operation.method, `${url}?a=/b/c`), operation, url)
   }
 })
 
@@ -26,26 +28,26 @@ test('a path that is none of an operation is not found', () => {
     '/v1/keys/',
     '/?/v1/updates',
   ]) {
-    assert.equal(operationOf('GET', url), undefined, url)
+    assert.equal(calls.at('GET', url), undefined, url)
   }
-  assert.equal(operationOf('PUT', '/v1/updates'), undefined)
-  assert.equal(operationOf(undefined, '/v1/updates'), undefined)
+  assert.equal(calls.at('PUT', '/v1/updates'), undefined)
+  assert.equal(calls.at(undefined, '/v1/updates'), undefined)
 })
 
 test('a name in a path has precedence over a parameter', () => {
-  assert.equal(operationOf('POST', '/v1/bots/1/dead-letters/replay')?.id, 'replayDeadLetters')
-  assert.equal(operationOf('GET', '/v1/bots/1/dead-letters/replay'), undefined)
+  assert.equal(calls.at('POST', '/v1/bots/1/dead-letters/replay')?.id, 'replayDeadLetters')
+  assert.equal(calls.at('GET', '/v1/bots/1/dead-letters/replay'), undefined)
 })
 
 test('a request is looked up once', () => {
   const request = { method: 'GET', url: '/v1/summary' }
-  assert.equal(calledOperation(request)?.id, 'getSummary')
+  assert.equal(calls.madeBy(request)?.id, 'getSummary')
   request.url = '/v1/nodes'
-  assert.equal(calledOperation(request)?.id, 'getSummary')
+  assert.equal(calls.madeBy(request)?.id, 'getSummary')
   const other = { method: 'GET', url: '/none' }
-  assert.equal(calledOperation(other), undefined)
+  assert.equal(calls.madeBy(other), undefined)
   other.url = '/v1/nodes'
-  assert.equal(calledOperation(other), undefined)
+  assert.equal(calls.madeBy(other), undefined)
 })
 
 test('the parts of a path end at the query', () => {
@@ -54,8 +56,8 @@ test('the parts of a path end at the query', () => {
 })
 
 test('the verbs at a path are those of its operations that need a key', () => {
-  assert.deepEqual(verbsAt('/v1/bots/12'), ['GET', 'PATCH', 'DELETE'])
-  assert.deepEqual(verbsAt('/v1/session'), ['GET', 'POST', 'DELETE'])
-  assert.deepEqual(verbsAt('/healthz'), [])
-  assert.deepEqual(verbsAt('/v1/nothing'), [])
+  assert.deepEqual(calls.verbsAt('/v1/bots/12'), ['GET', 'PATCH', 'DELETE'])
+  assert.deepEqual(calls.verbsAt('/v1/session'), ['GET', 'POST', 'DELETE'])
+  assert.deepEqual(calls.verbsAt('/healthz'), [])
+  assert.deepEqual(calls.verbsAt('/v1/nothing'), [])
 })
