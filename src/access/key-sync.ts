@@ -9,13 +9,28 @@
  */
 import { type Clock, sleep, type Timer } from '../kit/clock.ts'
 import type { AccessKeyRegistry } from './access-key-registry.ts'
-import type { AccessKeyRing } from './access-key-ring.ts'
+import type { AccessKeyRing, KeyUses } from './access-key-ring.ts'
 import type { AccessKeyTable } from './access-key-table.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { ask, type Asked } from '../links/ask/ask-owners.ts'
 import type { OwnerStream } from '../links/ask/owners.ts'
-import type { AnswerOf, InputOf, KeyQuestion } from '../links/ask/questions.ts'
+import { asks, type Question } from '../links/ask/question.ts'
+import type { RecordedCall } from '../shard/records/audit-record.ts'
+
+/** The version of the keys that a worker has, and the uses that it has noticed. */
+export interface KeyQuestion {
+  readonly version: string
+  readonly uses: KeyUses
+}
+
+/** Questions for the owner of shard 0. */
+export const keysOwnerQuestions = {
+  /** Which keys are there? It answers without keys if the worker has its version. */
+  keys: asks<KeyQuestion, AccessKeyTable | Pick<AccessKeyTable, 'version'>>('keys'),
+  /** Stores recorded calls. A call that is stored again is there once. */
+  recordCalls: asks<readonly RecordedCall[], Readonly<Record<string, never>>>('record-calls'),
+}
 
 export interface KeySyncOptions {
   readonly clock: Clock
@@ -105,7 +120,7 @@ export class KeySync {
       registry.noteUses(question.uses)
       return table
     }
-    const answer = await askKeysOwner({ clock, open }, 'keys', question)
+    const answer = await askKeysOwner({ clock, open }, keysOwnerQuestions.keys, question)
     return 'keys' in answer ? answer : undefined
   }
 }
@@ -115,16 +130,16 @@ export class KeySync {
  *
  * @throws what `ask` throws; STORE_UNAVAILABLE without an answer in time
  */
-export async function askKeysOwner<Name extends 'keys' | 'recordCalls'>(
+export async function askKeysOwner<Input, Answer>(
   { clock, open }: Pick<Asked, 'clock' | 'open'>,
-  name: Name,
-  input: InputOf<Name>,
-): Promise<AnswerOf<Name>> {
+  question: Question<Input, Answer>,
+  input: Input,
+): Promise<Answer> {
   const over = new AbortController()
   const { signal } = over
   try {
     const answer = await Promise.race([
-      ask({ clock, open, signal }, name, input),
+      ask({ clock, open, signal }, question, input),
       sleep(clock, keyAnswerMs, signal).then(() => undefined),
     ])
     if (answer === undefined) throw new PostboteError('STORE_UNAVAILABLE')

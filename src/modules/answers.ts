@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { PostboteError } from '../kit/errors.ts'
 import type { PrivateApiParts } from '../private-api/private-api-parts.ts'
-import { type Answers, type Question, questions } from '../links/ask/questions.ts'
+import type { Question } from '../links/ask/question.ts'
+import { type Answers, questions } from './questions.ts'
 import { ownEvents } from '../features/events/event-routes.ts'
 import { isPlain, shownCountersOf, summaryMinutes } from '../features/fleet/fleet-routes.ts'
 

@@ -12,6 +12,7 @@ import { serverOperations } from '../features/server/server-operations.ts'
 import { addOperation } from '../private-api/add-operations.ts'
 import { fieldValues } from '../private-api/field-values.ts'
 import { type AskingRoute, askOwners } from '../links/ask/ask-owners.ts'
+import { asks } from '../links/ask/question.ts'
 import type { PrivateApiParts, ShardPlaces } from '../private-api/private-api-parts.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
@@ -19,7 +20,12 @@ type NodeJson = NodeListJson['nodes'][number]
 
 type Options = Pick<PrivateApiParts, 'shards'> & {
   readonly routes: Pick<ShardPlaces, 'members'>
-} & AskingRoute<'node'>
+} & AskingRoute<typeof nodeQuestions>
+
+export const nodeQuestions = {
+  /** What is the state of its node? */
+  node: asks<undefined, NodeReport>('node'),
+}
 
 export function addNodeRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
@@ -29,8 +35,8 @@ async function listNodes(options: Options, request: FastifyRequest): Promise<Nod
   const { shards } = options
   const owners = options.ownersOf(request)
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
-  const asked = { ...options, owners: { ...owners, others } }
-  const answers = await askOwners(asked, 'node', undefined)
+  const asked = { ...options, owners: { ...owners, others }, answer: options.answers.node }
+  const answers = await askOwners(asked, nodeQuestions.node, undefined)
   const nodes = new Map<string, NodeJson>()
   const reported: number[] = []
   for (const { answer } of answers) {

@@ -11,7 +11,7 @@ import type { RecordedCall } from '../shard/records/audit-record.ts'
 import type { Databases } from './databases.ts'
 import { keysShard } from '../shard/records/access-key-record.ts'
 import { AuditWriter } from '../access/audit-writer.ts'
-import { askKeysOwner, KeySync } from '../access/key-sync.ts'
+import { askKeysOwner, keysOwnerQuestions, KeySync } from '../access/key-sync.ts'
 import type { WorkerAudit, WorkerKeys } from '../access/worker-keys.ts'
 import type { PrivateApiGuard } from '../access/private-api-guard.ts'
 import { type OwnersParts, type ShardOwner, shardOwner } from './owners-of.ts'
@@ -69,7 +69,10 @@ function workerAudit(
   const trail = new AuditTrail({ shard: () => bots.shardAt(keysShard) })
   const store = async (calls: readonly RecordedCall[]): Promise<void> => {
     if (link.isOwn()) await trail.append(calls)
-    else await askKeysOwner({ clock, open: (path) => link.openStream(path) }, 'recordCalls', calls)
+    else {
+      const asked = { clock, open: (path: string) => link.openStream(path) }
+      await askKeysOwner(asked, keysOwnerQuestions.recordCalls, calls)
+    }
   }
   return { trail, writer: new AuditWriter({ clock, counters, log, store }) }
 }

@@ -9,6 +9,7 @@ import { botOperations } from './bot-operations.ts'
 import type { BodyOf, Operation, ResultOf } from '../../api/operation.ts'
 import { addOperation, type HandledCall } from '../../private-api/add-operations.ts'
 import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owners.ts'
 import type { Token } from '../../api/token.ts'
@@ -20,11 +21,18 @@ type Options = Pick<
   PrivateApiParts,
   'bots' | 'isFromWorker' | 'secretTokenHeaders' | 'takesForeignTokens'
 > &
-  AskingRoute<'botsNamed'>
+  AskingRoute<typeof botQuestions>
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
 type BotJson = ResultOf<typeof botOperations.getBot>
+
+export const botQuestions = {
+  /** Which of its bots have this username? */
+  botsNamed: asks<{ readonly username: string }, readonly number[]>('bots-named', () =>
+    Type.Object({ username: Type.String() }),
+  ),
+}
 
 export function addBotRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
@@ -138,8 +146,9 @@ async function withSameUsername(
   const { username } = body
   const owners = options.ownersOf(request)
   const paid = { payer: withoutTurns(request.payer), costMs: options.bots.questionCostMs(0) }
-  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid }
-  const answers = await askOwners(asked, 'botsNamed', { username })
+  const { botsNamed: answer } = options.answers
+  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid, answer }
+  const answers = await askOwners(asked, botQuestions.botsNamed, { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)

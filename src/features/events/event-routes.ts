@@ -3,15 +3,18 @@
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import { KeyShares } from '../../access/key-shares.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { eventsPerPageMax } from '../../process/event-limits.ts'
-import { eventOperations } from './event-operations.ts'
+import { tailSilenceMs } from '../../kit/private-api-limits.ts'
+import { eventOperations, eventsQuery } from './event-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { idInPosition } from './event-position.ts'
 import { EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
 import { ask, type Asked } from '../../links/ask/ask-owners.ts'
 import type { OwnerStream } from '../../links/ask/owners.ts'
+import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import { LongResponse } from '../../private-api/long-response.ts'
 import { serverSentEventsHead } from '../../private-api/server-sent-events.ts'
@@ -24,6 +27,16 @@ type Options = Pick<
 
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
 export const eventStreamsMax = 32
+
+export const eventQuestions = {
+  /** What comes next in the log of its node? Only the first worker of a node answers; others refuse with NOT_FOUND. */
+  events: asks<Omit<NodeQuestion, 'waitMs'> & { readonly wait: number }, NodePage>('events', () =>
+    Type.Object(
+      { ...eventsQuery(), wait: Type.Integer({ minimum: 0, maximum: tailSilenceMs }) },
+      { additionalProperties: false },
+    ),
+  ),
+}
 
 export function addEventRoutes(app: FastifyInstance, options: Options): void {
   const { clock, eventStreams } = options
@@ -80,7 +93,7 @@ async function askNode(
   { waitMs: wait, ...question }: NodeQuestion,
 ): Promise<NodePage | undefined> {
   try {
-    return await ask(asked, 'events', { ...question, wait })
+    return await ask(asked, eventQuestions.events, { ...question, wait })
   } catch (error) {
     if (error instanceof PostboteError && error.code === 'NOT_FOUND') return undefined
     throw error

@@ -6,13 +6,13 @@
  * state and the sums are for operators, often while something fails: they name what is missing.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ListedBot } from '../../bots/bot-service.ts'
+import type { BotList, ListedBot, ShardSums } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from './fleet-counts.ts'
 import { fleetOrder, type FleetQuery } from './fleet-status.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { type MetricName, summaryMetrics } from '../../kit/metrics.ts'
 import { fleetOperations } from './fleet-operations.ts'
-import type { ResultOf } from '../../api/operation.ts'
+import { querySchema, type ResultOf } from '../../api/operation.ts'
 import { recordOf } from '../../kit/record-of.ts'
 import {
   addServerMinutes,
@@ -23,11 +23,12 @@ import {
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
 import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 type Options = Pick<PrivateApiParts, 'bots' | 'shards' | 'totals' | 'clock' | 'minutes'> &
-  AskingRoute<'bots' | 'summary'>
+  AskingRoute<typeof fleetQuestions>
 
 type BotListJson = ResultOf<typeof fleetOperations.listBots>
 type SummaryJson = ResultOf<typeof fleetOperations.getSummary>
@@ -36,6 +37,22 @@ type SummaryJson = ResultOf<typeof fleetOperations.getSummary>
 export const summaryMinutes = 5
 
 type ShownCounters = SummaryJson['updates']
+
+/** What one worker contributes to the summary. */
+interface SummaryPart {
+  readonly sums: readonly ShardSums[]
+  /** Of the node; undefined if another worker of it answers for them. */
+  readonly counters: ShownCounters | undefined
+  /** The last minutes of the node, likewise. Nodes of the version before have none. */
+  readonly minutes?: readonly ServerMinute[] | undefined
+}
+
+export const fleetQuestions = {
+  /** Which bots of its shards match? */
+  bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(fleetOperations.listBots)),
+  /** What are the sums of its bots, for each shard? */
+  summary: asks<undefined, SummaryPart>('summary'),
+}
 
 export function addFleetRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, fleetOperations.listBots, ({ request, query }) =>
@@ -58,7 +75,11 @@ async function listBots(
   const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
   const costMs = options.bots.questionCostMs(query.limit * pages)
   const paid = { payer: request.payer, costMs }
-  const answers = await askOwners({ ...options, owners, paid }, 'bots', query)
+  const answers = await askOwners(
+    { ...options, owners, paid, answer: options.answers.bots },
+    fleetQuestions.bots,
+    query,
+  )
   measureRest(request)
   if (isPlain(query) && answers.length <= owners.others.length) {
     throw new PostboteError('STORE_UNAVAILABLE')
@@ -85,7 +106,11 @@ export function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
 async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
   const owners = options.ownersOf(request)
   const paid = { payer: request.payer, costMs: options.bots.questionCostMs(0) }
-  const answers = await askOwners({ ...options, owners, paid }, 'summary', undefined)
+  const answers = await askOwners(
+    { ...options, owners, paid, answer: options.answers.summary },
+    fleetQuestions.summary,
+    undefined,
+  )
   measureRest(request)
   const sums = answers.flatMap(({ answer }) => answer.sums)
   // Two workers answer for a shard that moves from one to the other.

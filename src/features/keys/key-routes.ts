@@ -14,10 +14,16 @@ import type { StoredAccessKey } from '../../shard/records/stored.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
-type Options = Pick<PrivateApiParts, 'keys'> & AskingRoute<'keysChanged'>
+type Options = Pick<PrivateApiParts, 'keys'> & AskingRoute<typeof keyQuestions>
+
+export const keyQuestions = {
+  /** The keys have changed: does it know them now? */
+  keysChanged: asks<undefined, { readonly isTold: boolean }>('keys-changed'),
+}
 
 export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   const { registry } = options.keys
@@ -53,7 +59,8 @@ export function addKeyRoutes(app: FastifyInstance, options: Options): void {
 /** Has all workers take the change. Returns how many have not; undefined if all have. */
 async function tellAll(options: Options, request: FastifyRequest): Promise<number | undefined> {
   const owners = options.ownersOf(request)
-  const answers = await askOwners({ ...options, owners }, 'keysChanged', undefined)
+  const asked = { ...options, owners, answer: options.answers.keysChanged }
+  const answers = await askOwners(asked, keyQuestions.keysChanged, undefined)
   const told = answers.filter(({ answer }) => answer.isTold).length
   const unreached = owners.others.length + 1 - told
   return unreached > 0 ? unreached : undefined

@@ -5,18 +5,37 @@
  * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import { type Access } from '../../api/access.ts'
+import { accessKeysMax } from '../../kit/limits.ts'
 import { scopes } from '../../kit/rights.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { sessionOperations } from './session-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'takesForeignTokens' | 'takesRelays'> &
-  AskingRoute<'sessionEnded'>
+  AskingRoute<typeof sessionQuestions>
 type Rights = ResultOf<typeof sessionOperations.getSession>
+
+export const sessionQuestions = {
+  /** A session has ended: its number, and the place of its key. */
+  sessionEnded: asks<
+    { readonly slot: number; readonly session: string },
+    Readonly<Record<string, never>>
+  >('session-ended', () =>
+    Type.Object(
+      {
+        slot: Type.Integer({ minimum: 0, maximum: accessKeysMax }),
+        session: Type.String({ pattern: '^[0-9]{1,19}$' }),
+      },
+      { additionalProperties: false },
+    ),
+  ),
+}
 
 export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   const { guard, isTls = false } = options
@@ -40,7 +59,9 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
       if (ending !== undefined) {
         const { slot, session } = ending
         const owners = options.ownersOf(request)
-        await askOwners({ ...options, owners }, 'sessionEnded', { slot, session: `${session}` })
+        const asked = { ...options, owners, answer: options.answers.sessionEnded }
+        const input = { slot, session: `${session}` }
+        await askOwners(asked, sessionQuestions.sessionEnded, input)
       }
       void reply.header('set-cookie', [...guard.sessions.removal])
       return { ended: true as const }

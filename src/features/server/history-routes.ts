@@ -1,9 +1,10 @@
 /** GET /v1/history: what the server did in each minute of the last day. Nodes that do not answer are left out. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ResultOf } from '../../api/operation.ts'
+import { type QueryOf, querySchema, type ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { recordOf } from '../../kit/record-of.ts'
 import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { asks } from '../../links/ask/question.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import {
   addServerMinutes,
@@ -15,8 +16,16 @@ import {
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
 
-type Options = Pick<PrivateApiParts, 'minutes'> & AskingRoute<'history'>
+type Options = Pick<PrivateApiParts, 'minutes'> & AskingRoute<typeof historyQuestions>
 type HistoryJson = ResultOf<typeof serverOperations.getServerHistory>
+
+export const historyQuestions = {
+  /** What did its node do in the last minutes? Only the first worker of a node tells. */
+  history: asks<
+    QueryOf<typeof serverOperations.getServerHistory>,
+    { readonly minutes: readonly ServerMinute[] }
+  >('history', () => querySchema(serverOperations.getServerHistory)),
+}
 
 export function addHistoryRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, serverOperations.getServerHistory, ({ request, query }) =>
@@ -33,8 +42,8 @@ async function historyOf(
   const owners = options.ownersOf(request)
   // The other workers of this node have the same minutes.
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
-  const asked = { ...options, owners: { ...owners, others } }
-  const answers = await askOwners(asked, 'history', { minutes: count })
+  const asked = { ...options, owners: { ...owners, others }, answer: options.answers.history }
+  const answers = await askOwners(asked, historyQuestions.history, { minutes: count })
   measureRest(request)
   const ofOthers = answers.flatMap(({ answer, isOtherNode }) => (isOtherNode ? answer.minutes : []))
   const sums = new Map<number, ServerMinute>()

@@ -4,13 +4,7 @@ import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
 import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
-import {
-  type AnswerOf,
-  type Answers,
-  type InputOf,
-  type QuestionName,
-  questions,
-} from './questions.ts'
+import type { AnswersTo, Question } from './question.ts'
 
 /** The worker that a question is for. */
 export interface Asked {
@@ -26,12 +20,11 @@ export interface Asked {
  *
  * @throws NOT_FOUND if it refuses to answer; STORE_UNAVAILABLE or OUTCOME_UNKNOWN if it is lost, or has another problem
  */
-export async function ask<Name extends QuestionName>(
+export async function ask<Input, Answer>(
   { clock, open, signal }: Asked,
-  name: Name,
-  input: InputOf<Name>,
-): Promise<AnswerOf<Name>> {
-  const { path, query } = questions[name]
+  { path, query }: Question<Input, Answer>,
+  input: Input,
+): Promise<Answer> {
   const body = input === undefined || query !== undefined ? '' : JSON.stringify(input)
   const target = query === undefined ? path : `${path}?${queryText(input)}`
   const { status, text } = await postToOwner(clock, () => open(target), { body, signal })
@@ -47,16 +40,18 @@ function queryText(input: unknown): string {
   return query.toString()
 }
 
-/** What a route has that asks all workers. */
-export interface AskingRoute<Name extends QuestionName> {
+/** What a route has that asks all workers some questions. */
+export interface AskingRoute<Questions extends Readonly<Record<string, Question<never, unknown>>>> {
   readonly clock: Clock
   /** What this worker answers. */
-  readonly answers: Pick<Answers, Name>
+  readonly answers: AnswersTo<Questions>
   ownersOf(request: FastifyRequest): Owners
 }
 
-export interface AllAsked<Name extends QuestionName>
-  extends Pick<AskingRoute<Name>, 'clock' | 'answers'> {
+export interface AllAsked<Input, Answer> {
+  readonly clock: Clock
+  /** What this worker answers. */
+  readonly answer: (input: Input) => Promise<Answer>
   readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
   /** Default: `ownersAnswerMs`. */
   readonly withinMs?: number
@@ -90,19 +85,19 @@ export const ownersAnswerMs = 5_000
  *   left out.
  * @throws what this worker itself throws.
  */
-export async function askOwners<Name extends QuestionName>(
-  { clock, owners, answers, withinMs = ownersAnswerMs, paid }: AllAsked<Name>,
-  name: Name,
-  input: InputOf<Name>,
-): Promise<readonly OwnerAnswer<AnswerOf<Name>>[]> {
+export async function askOwners<Input, Answer>(
+  { clock, owners, answer: answerHere, withinMs = ownersAnswerMs, paid }: AllAsked<Input, Answer>,
+  question: Question<Input, Answer>,
+  input: Input,
+): Promise<readonly OwnerAnswer<Answer>[]> {
   if (paid !== undefined) await pay(paid, owners)
   const over = new AbortController()
   const { signal } = over
-  const answered: OwnerAnswer<AnswerOf<Name>>[] = []
+  const answered: OwnerAnswer<Answer>[] = []
   const others = owners.others.map(async (owner) => {
     const open = (path: string): OwnerStream => owners.openStream(owner, path)
     try {
-      const answer = await ask({ clock, open, signal }, name, input)
+      const answer = await ask({ clock, open, signal }, question, input)
       if (!signal.aborted) answered.push({ answer, isOtherNode: owners.isOtherNode(owner) })
     } catch (error) {
       if (!(error instanceof PostboteError) && !signal.aborted) throw error
@@ -110,7 +105,7 @@ export async function askOwners<Name extends QuestionName>(
   })
   const late = sleep(clock, withinMs, signal)
   try {
-    answered.push({ answer: await answers[name](input), isOtherNode: false })
+    answered.push({ answer: await answerHere(input), isOtherNode: false })
     await Promise.race([Promise.all(others), late])
   } finally {
     over.abort()

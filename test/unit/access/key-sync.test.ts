@@ -8,11 +8,11 @@ import { PostboteError } from '../../../src/kit/errors.ts'
 import {
   keyAnswerMs,
   keyFirstRefreshMs,
+  type KeyQuestion,
   keyRefreshMs,
   KeySync,
 } from '../../../src/access/key-sync.ts'
 import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owners.ts'
-import type { KeyQuestion } from '../../../src/links/ask/questions.ts'
 import type { AccessKeyRecord } from '../../../src/shard/records/access-key-record.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 

@@ -7,17 +7,17 @@ import { PostboteError } from '../../../src/kit/errors.ts'
 import { addAnswers } from '../../../src/modules/answers.ts'
 import { ask } from '../../../src/links/ask/ask-owners.ts'
 import type { OwnerStream } from '../../../src/links/ask/owners.ts'
-import {
-  type Answers,
-  type InputOf,
-  type QuestionName,
-  questions,
-} from '../../../src/links/ask/questions.ts'
+import type { InputOf, Question } from '../../../src/links/ask/question.ts'
+import { type Answers, questions } from '../../../src/modules/questions.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 /** An input of each question, and how it is sent: nodes of the version before send and expect the same. */
 const sent: {
-  readonly [Name in QuestionName]: readonly [input: InputOf<Name>, path: string, body: string]
+  readonly [Name in keyof typeof questions]: readonly [
+    input: InputOf<(typeof questions)[Name]>,
+    path: string,
+    body: string,
+  ]
 } = {
   bots: [
     { state: 'failing', after: 7, limit: 3 },
@@ -85,9 +85,12 @@ function setUp() {
 
 test('each question is sent as the version before sends it, and arrives as it was asked', async () => {
   const { asked, seen } = setUp()
+  const rows: Readonly<Record<string, Question<never, unknown>>> = questions
   for (const [name, [input, path, body]] of Object.entries(sent)) {
+    const question = rows[name]
+    assert(question !== undefined)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table has the name and the input of one question
-    const answer: unknown = await ask(asked, name as 'keys', input as InputOf<'keys'>)
+    const answer: unknown = await ask(asked, question, input as never)
     assert.deepEqual(seen.splice(0), [path, body])
     assert.deepEqual(answer, input ?? nothing)
   }
@@ -100,5 +103,8 @@ test('a client gets no answer, and a worker none to what is no question', async 
     assert.equal(statusCode, 404, path)
   }
   const wrong = { slot: -1, session: 'x' }
-  await assert.rejects(ask(asked, 'sessionEnded', wrong), (error) => error instanceof PostboteError)
+  await assert.rejects(
+    ask(asked, questions.sessionEnded, wrong),
+    (error) => error instanceof PostboteError,
+  )
 })

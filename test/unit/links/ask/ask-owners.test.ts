@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Type } from 'typebox'
 import {
   askOwners,
   ownersAnswerMs,
   type PaidQuestion,
 } from '../../../../src/links/ask/ask-owners.ts'
+import { asks } from '../../../../src/links/ask/question.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
+
+const named = asks<{ readonly username: string }, readonly number[]>('bots-named', () =>
+  Type.Object({ username: Type.String() }),
+)
 
 /** Three other workers; the last one is of another node. */
 function setUp(paid?: PaidQuestion) {
@@ -28,8 +34,8 @@ function setUp(paid?: PaidQuestion) {
     },
   }
   const answers = askOwners(
-    { clock, owners, answers: { botsNamed: async () => [0] }, ...(paid && { paid }) },
-    'botsNamed',
+    { clock, owners, answer: async () => [0], ...(paid && { paid }) },
+    named,
     { username: 'one_bot' },
   )
   return { clock, asked, answers }
