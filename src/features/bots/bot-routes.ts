@@ -146,8 +146,8 @@ async function withSameUsername(
   const { username } = body
   const owners = options.ownersOf(request)
   const paid = { payer: withoutTurns(request.payer), costMs: options.bots.questionCostMs(0) }
-  const { botsNamed: answer } = options.answers
-  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid, answer }
+  const { botsNamed } = options.answers
+  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid, answer: botsNamed }
   const answers = await askOwners(asked, botQuestions.botsNamed, { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)

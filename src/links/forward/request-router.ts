@@ -283,8 +283,10 @@ export class RequestRouter {
   }
 
   /** A call of the portal is one of the private API, also at the public listener: not each of them may be repeated. */
-  #formOf(kind: ListenerKind, request: IncomingMessage): ListenerKind {
-    return this.isPortalCall(request) ? 'private' : kind
+  #formOf(kind: ListenerKind, request: IncomingMessage): Pick<ForwardTo, 'kind' | 'call'> {
+    const form = this.isPortalCall(request) ? 'private' : kind
+    if (form === 'bot') return { kind: form, call: undefined }
+    return { kind: form, call: this.#options.calls.madeBy(request) }
   }
 
   /** True for pushes to this process: features/ingest/push-order.ts stores them in order, and many of them in one group. */
@@ -322,7 +324,6 @@ export class RequestRouter {
     counters.add('requests_forwarded', 1)
     const anyShard = shard ?? this.#options.ownShard
     const form = this.#formOf(kind, request)
-    const call = form === 'private' ? this.#options.calls.madeBy(request) : undefined
     const place = (): number | undefined => worker ?? routes.placeOf(anyShard)
     const isRemote = (): boolean => routes.isRemote(place() ?? self)
     const dropsBody = kind === 'bot' && !this.#isWanted(kind, request, isRemote())
@@ -333,8 +334,7 @@ export class RequestRouter {
       place,
       learn: (owner) => routes.learn(anyShard, owner),
       shard,
-      kind: form,
-      call,
+      ...form,
       generation: () =>
         isRemote() ? routes.epochOf(anyShard) : this.#options.ownerOf(anyShard)?.generation,
       hangs: () => (isRemote() ? 0 : this.#options.hangsOf(place() ?? self)),
@@ -342,7 +342,7 @@ export class RequestRouter {
       dropsBody,
       bodies: bodies[kind],
       refused:
-        kind === 'private' && isSinglePush(call)
+        kind === 'private' && isSinglePush(form.call)
           ? (code) => countRefusal(counters, code)
           : undefined,
       // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
