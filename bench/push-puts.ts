@@ -2,7 +2,7 @@
  * The least that a pushed update writes: its record, and the state of its queue. For yardsticks that store as the server
  * does.
  */
-import { queueKey, updateKey } from '../src/shard/records/record-keys.ts'
+import { kinds } from '../src/shard/kinds.ts'
 import { emptyQueueState, encodeQueueState } from '../src/shard/records/record.ts'
 
 export interface Put {
@@ -22,9 +22,9 @@ export function pushPuts(push: {
   state.floor = 0
   state.liveCount = 1
   state.liveBytes = 300
-  const stateKey = queueKey('s', queue)
+  const stateKey = kinds.state.key(queue)
   return [
-    { type: 'put', key: updateKey(queue, updateId), value },
+    { type: 'put', key: kinds.update.key(queue, updateId), value },
     { type: 'put', key: stateKey, value: encodeQueueState(stateKey, state) },
   ]
 }

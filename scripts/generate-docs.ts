@@ -13,6 +13,7 @@ import { openApiPage } from './openapi-page.ts'
 import { promisedNames } from './promised-names.ts'
 import { pythonTables } from './python-tables.ts'
 import { roomsPicture } from './rooms-picture.ts'
+import { withKindsTables } from './kinds-tables.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
 const pythonPackage = new URL('../../clients/python/postbote_client/', import.meta.url)
@@ -29,6 +30,8 @@ writeFileSync(new URL('reference/openapi.json', docs), await openApiPage())
 writeFileSync(new URL('_tables.py', pythonPackage), pythonTables())
 const apiPage = new URL('use/api.md', docs)
 writeFileSync(apiPage, withCallsTable(readFileSync(apiPage, 'utf8')))
+const storagePage = new URL('inside/storage.md', docs)
+writeFileSync(storagePage, withKindsTables(readFileSync(storagePage, 'utf8')))
 const clientPage = new URL('use/client.md', docs)
 writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
 writeFileSync(new URL('../clients/go/tables.go', docs), goTables())

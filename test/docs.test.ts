@@ -33,6 +33,7 @@ import { documentedUpdates } from './support/server/documented-updates.ts'
 import { FakeClock } from './support/kit/fake-clock.ts'
 import { noTimes } from './support/kit/no-times.ts'
 import { checkUpdate } from './support/producers/update-verdict.ts'
+import { withKindsTables } from '../scripts/kinds-tables.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [
@@ -176,6 +177,11 @@ test('error codes named in the documentation exist', () => {
 test('docs/use/api.md has the table of calls (npm run docs writes it)', () => {
   const page = read('docs/use/api.md')
   assert.equal(page, withCallsTable(page))
+})
+
+test('docs/inside/storage.md has the tables of kinds of records (npm run docs writes them)', () => {
+  const page = read('docs/inside/storage.md')
+  assert.equal(page, withKindsTables(page))
 })
 
 test('docs/use/client.md has every signature of the client (npm run docs writes them)', () => {

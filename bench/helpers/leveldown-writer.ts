@@ -3,7 +3,7 @@
  * (each update and the state of its queue), in synced groups; the next group is prepared while one is being written.
  */
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { kinds } from '../../src/shard/kinds.ts'
 import { encodeUpdate } from '../../src/shard/records/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import type { IngestSample } from '../ingest-sample.ts'
@@ -32,7 +32,7 @@ class Writer {
     const random = seededRandom(1)
     for (let index = 0; index < preparedUpdates; index++) {
       this.#values.push(
-        encodeUpdate(updateKey(0, 0), {
+        encodeUpdate(kinds.update.key(0, 0), {
           typeNumber: 0,
           acceptedAtS: 1_760_000_000,
           expiresAtS: 1_760_086_400,

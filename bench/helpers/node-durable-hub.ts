@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { kinds } from '../../src/shard/kinds.ts'
 import { encodeUpdate } from '../../src/shard/records/record.ts'
 import { pushPuts } from '../push-puts.ts'
 import { serveHelper } from './serve-helper.ts'
@@ -122,7 +122,7 @@ function takePush(request: IncomingMessage, response: ServerResponse): void {
 function push(bot: Bot, text: string, done: (updateId: number) => void): void {
   const { queue } = bot
   const updateId = bot.nextId++
-  const value = encodeUpdate(updateKey(queue, updateId), {
+  const value = encodeUpdate(kinds.update.key(queue, updateId), {
     typeNumber: 0,
     acceptedAtS: 1_760_000_000,
     expiresAtS: 1_760_086_400,
@@ -155,7 +155,9 @@ function poll(bot: Bot, response: ServerResponse): void {
   const { queue, sentIds } = bot
   if (sentIds.length === 0) return
   bot.sentIds = []
-  bot.groups.add(sentIds.map((updateId) => ({ type: 'del', key: updateKey(queue, updateId) })))
+  bot.groups.add(
+    sentIds.map((updateId) => ({ type: 'del', key: kinds.update.key(queue, updateId) })),
+  )
 }
 
 serveHelper(async ({ directory }: DurableHubQuestion) => {

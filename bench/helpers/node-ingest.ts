@@ -5,7 +5,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { kinds } from '../../src/shard/kinds.ts'
 import { encodeUpdate } from '../../src/shard/records/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import { serveHelper } from './serve-helper.ts'
@@ -43,7 +43,7 @@ class Groups {
     const number = this.#stored++
     const queue = 1_000_000 + (number % this.#bots)
     const updateId = 5_000_000 + Math.floor(number / this.#bots)
-    const value = encodeUpdate(updateKey(queue, updateId), {
+    const value = encodeUpdate(kinds.update.key(queue, updateId), {
       typeNumber: 0,
       acceptedAtS: 1_760_000_000,
       expiresAtS: 1_760_086_400,

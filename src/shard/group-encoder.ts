@@ -9,15 +9,8 @@
  * Measured on Node 20, CPU us for an update of 300 B, with an eighth of an `s` record: 1.0 with record.ts, 0.6 with this.
  */
 import { type RecordEncoder, recordEncoder } from '../../native-bindings/record-encoder.ts'
-import {
-  halfDayOf,
-  idempotencyKey,
-  idempotencyKeyBytes,
-  type QueueId,
-  queueKeyBytes,
-  updateKey,
-  updateKeyBytes,
-} from './records/record-keys.ts'
+import { kinds } from './kinds.ts'
+import { halfDayOf, type QueueId } from './records/record-keys.ts'
 import { keyedAtMs, type PushedRows, type PushOperation, RowPush } from './operations.ts'
 import {
   encodeKey,
@@ -35,8 +28,8 @@ import { traceBytes } from '../kit/tracing/traceparent.ts'
 const updateNumbers = 7
 const halfDayNumber = 5
 const stateNumbers = 7
-const stateBytes = queueKeyBytes + queueStateBytes
-const keyedBytes = idempotencyKeyBytes + keyRecordBytes
+const stateBytes = kinds.state.keyBytes + queueStateBytes
+const keyedBytes = kinds.idempotencyKey.keyBytes + keyRecordBytes
 const noHashes = Buffer.alloc(0)
 
 /** Pushes of rows of one buffer that follow each other. */
@@ -114,9 +107,11 @@ export class GroupEncoder {
       const nextStart = ends[nth] ?? 0
       const hasKey = (this.#numbers[nth * updateNumbers + halfDayNumber] ?? -1) >= 0
       const recordEnd = hasKey ? nextStart - keyedBytes : nextStart
-      records.push(new EncodedPut(out, { start, keyEnd: start + updateKeyBytes, end: recordEnd }))
+      records.push(
+        new EncodedPut(out, { start, keyEnd: start + kinds.update.keyBytes, end: recordEnd }),
+      )
       if (hasKey) {
-        const keyEnd = recordEnd + idempotencyKeyBytes
+        const keyEnd = recordEnd + kinds.idempotencyKey.keyBytes
         records.push(new EncodedPut(out, { start: recordEnd, keyEnd, end: nextStart }))
       }
       start = nextStart
@@ -144,7 +139,11 @@ export class GroupEncoder {
     this.#native.encodeQueueStates(numbers, queues.size, out)
     return Array.from({ length: queues.size }, (_, nth) => {
       const start = nth * stateBytes
-      return new EncodedPut(out, { start, keyEnd: start + queueKeyBytes, end: start + stateBytes })
+      return new EncodedPut(out, {
+        start,
+        keyEnd: start + kinds.state.keyBytes,
+        end: start + stateBytes,
+      })
     })
   }
 
@@ -165,17 +164,17 @@ function isRowOfBytes(push: PushOperation): push is RowPush {
 function recordBytesMax({ of: { rows }, nth }: RowPush): number {
   const keyed = rows.hasIdempotencyKey(nth) ? keyedBytes : 0
   const traced = rows.isTraced(nth) ? traceBytes : 0
-  const fixed = updateKeyBytes + updateFixedBytes
+  const fixed = kinds.update.keyBytes + updateFixedBytes
   return fixed + rows.keyBytesMax(nth) + rows.textBytes(nth) + keyed + traced
 }
 
 function encodePush(push: PushOperation, records: StoreOperation[]): void {
   const { queue, updateId, idempotency } = push
-  const key = updateKey(queue, updateId)
+  const key = kinds.update.key(queue, updateId)
   records.push({ type: 'put', key, value: encodeUpdate(key, push) })
   if (idempotency === undefined) return
   const { keyHash, textHash, acceptedAtMs } = idempotency
-  const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, keyHash)
+  const place = kinds.idempotencyKey.key(halfDayOf(acceptedAtMs), queue, keyHash)
   const value = encodeKey(place, { updateId, acceptedAtMs, textHash })
   records.push({ type: 'put', key: place, value })
 }

@@ -22,7 +22,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { updateIdFirstMax } from '../kit/limits.ts'
-import { endOf, keyAfter, startOf, updateIdEnd } from './records/record-keys.ts'
+import { kinds } from './kinds.ts'
+import { keyAfter, updateIdEnd } from './records/record-keys.ts'
 import { decodeQueueState, type QueueState } from './records/record.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
@@ -225,8 +226,8 @@ async function readHighest(store: Pick<Store, 'range'>): Promise<number> {
 }
 
 async function* queueStates(store: Pick<Store, 'range'>): AsyncGenerator<QueueState> {
-  for (let gte = startOf('s'); ; ) {
-    const entries = await store.range({ gte, lt: endOf('s'), limit: 1_000 })
+  for (let gte = kinds.state.start(); ; ) {
+    const entries = await store.range({ gte, lt: kinds.state.range().lt, limit: 1_000 })
     const last = entries.at(-1)
     if (last === undefined) return
     for (const entry of entries) {

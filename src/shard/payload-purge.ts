@@ -7,6 +7,7 @@
  * version of them may have: the store gets deletions of the keys just before and after it, which are no keys of records.
  */
 import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
+import { type AnyKind, copyKey, isById, kinds, kindsOfUpdate, payloadKinds } from './kinds.ts'
 import * as keys from './records/record-keys.ts'
 import type { QueueId } from './records/record-keys.ts'
 
@@ -67,12 +68,11 @@ export async function purgePayloads(
   const earlier: KeyRange[] = []
   for (const queue of queues) {
     const nextId = await shard.nextIdOf(queue)
-    for (const kind of keys.payloadKinds) {
-      payloads.push(keys.payloadKeys(kind, queue, Math.max(nextId - 1, 0)))
-      const { first, last } = keys.payloadKeys(kind, queue, keys.updateIdEnd - 1)
-      const from = nextId + idsAhead
-      if (kind !== 'a' && from < keys.updateIdEnd)
-        earlier.push({ first: withId(first, from), last })
+    const from = nextId + idsAhead
+    for (const kind of payloadKinds) {
+      payloads.push(payloadKeys(kind, queue, { from: 0, last: Math.max(nextId - 1, 0) }))
+      if (isById(kind) && from < keys.updateIdEnd)
+        earlier.push(payloadKeys(kind, queue, { from, last: keys.updateIdEnd - 1 }))
     }
   }
   // Then every id up to the last one has its record, if it ever gets one.
@@ -92,21 +92,30 @@ export async function purgePayloads(
 
 /** Ids begin at 1, so the first key of updates is that of none. */
 function deletionOf(first: Buffer): StoreOperation | undefined {
-  return first.length === keys.updateKeyBytes ? { type: 'del', key: first } : undefined
+  return first.length === kinds.update.keyBytes ? { type: 'del', key: first } : undefined
 }
 
 function copiesOf(queues: readonly QueueId[]): readonly KeyRange[] {
   return queues.flatMap((queue) =>
-    keys.payloadKinds.map((kind) => {
-      const { first, last } = keys.payloadKeys(kind, queue, keys.updateIdEnd)
-      return { first: keys.keptKey(first), last: keys.keptKey(last) }
+    payloadKinds.map((kind) => {
+      const { first, last } = payloadKeys(kind, queue, { from: 0, last: keys.updateIdEnd })
+      return { first: copyKey(first), last: copyKey(last) }
     }),
   )
 }
 
+function payloadKeys(
+  kind: AnyKind,
+  queue: QueueId,
+  ids: { readonly from: number; readonly last: number },
+): KeyRange {
+  if (isById(kind)) return { first: kind.key(queue, ids.from), last: kind.key(queue, ids.last) }
+  return { first: kind.key(queue), last: kind.key(queue) }
+}
+
 async function unusedKeys(shard: PurgedShard, range: KeyRange): Promise<readonly Buffer[]> {
   const { first } = range
-  if (first.length !== keys.updateKeyBytes) return [first.subarray(0, -1), keys.keyAfter(first)]
+  if (first.length !== kinds.update.keyBytes) return [first.subarray(0, -1), keys.keyAfter(first)]
   const key = await unusedId(shard, range)
   return key === undefined ? [] : [key]
 }
@@ -125,8 +134,8 @@ async function unusedId(
     const to = Math.min(from + keysPerRead, lastId + 1)
     const used = new Set<number>()
     // In this order, because an update that leaves meanwhile is then found under its later key.
-    for (const key of keys.keysOfUpdate) {
-      const page = { gte: key(queue, from), lt: key(queue, to), limit: keysPerRead }
+    for (const kind of kindsOfUpdate) {
+      const page = { gte: kind.key(queue, from), lt: kind.key(queue, to), limit: keysPerRead }
       const entries = await shard.range({ ...page, keysOnly: true })
       for (const entry of entries) used.add(keys.updateIdOfKey(entry.key))
     }
@@ -140,7 +149,7 @@ async function unusedId(
 /** Returns the key of an update with another id. */
 function withId(key: Buffer, id: number): Buffer {
   const changed = Buffer.from(key)
-  changed.writeUInt32BE(id, keys.updateKeyBytes - 4)
+  changed.writeUInt32BE(id, kinds.update.keyBytes - 4)
   return changed
 }
 

@@ -5,8 +5,8 @@
  * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
 import type { Clock, Timer } from '../kit/clock.ts'
+import { kinds } from './kinds.ts'
 import type { QueueId } from './records/record-keys.ts'
-import { updateKey } from './records/record-keys.ts'
 import type { StoreOperation } from '../store/store.ts'
 
 interface DeadRange {
@@ -53,7 +53,7 @@ export class Reclaimer {
       const end = Math.min(range.to, range.from + room)
       room -= end - range.from
       for (let updateId = range.from; updateId < end; updateId++) {
-        batch.push({ type: 'del', key: updateKey(range.queue, updateId) })
+        batch.push({ type: 'del', key: kinds.update.key(range.queue, updateId) })
       }
       range.from = end
       if (range.from >= range.to) this.#ranges.shift()

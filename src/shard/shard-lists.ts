@@ -4,6 +4,7 @@
  */
 import { accessKeysMax } from '../kit/limits.ts'
 import type { RecordedCall } from './records/audit-record.ts'
+import { kinds } from './kinds.ts'
 import * as keys from './records/record-keys.ts'
 import type { QueueId } from './records/record-keys.ts'
 import { isActive } from './records/replay-record.ts'
@@ -33,6 +34,8 @@ export interface ShardListsOptions {
   range(range: RangeOptions): Promise<readonly StoreEntry[]>
 }
 
+const listedKinds = { b: kinds.bot, w: kinds.settings, s: kinds.state } as const
+
 /** One read returns this many ids of recorded calls. Chosen: 11 kB of keys; all of them are ten reads. */
 const callIdsPerReadMax = 1_000
 
@@ -57,10 +60,14 @@ export class ShardLists {
     page: QueuesPage,
   ): Promise<readonly ListedRecord<Kind>[]> {
     const { codec } = this.#options
-    let after = keys.queueKey(kind, page.after)
+    let after = listedKinds[kind].key(page.after)
     for (;;) {
       const gte = keys.keyAfter(after)
-      const entries = await this.#options.range({ gte, lt: keys.endOf(kind), limit: page.limit })
+      const entries = await this.#options.range({
+        gte,
+        lt: listedKinds[kind].range().lt,
+        limit: page.limit,
+      })
       const listed = codec.decodeListed(kind, entries)
       const last = entries.at(-1)
       // The caller takes an empty list for the end, so a page of nothing but damaged records is skipped here.
@@ -71,10 +78,10 @@ export class ShardLists {
 
   /** Lists the queues that have ids and counts, without reading them. */
   async queues(page: QueuesPage): Promise<readonly QueueId[]> {
-    const gte = keys.keyAfter(keys.queueKey('s', page.after))
+    const gte = keys.keyAfter(kinds.state.key(page.after))
     const entries = await this.#options.range({
       gte,
-      lt: keys.endOf('s'),
+      lt: kinds.state.range().lt,
       limit: page.limit,
       keysOnly: true,
     })
@@ -87,8 +94,12 @@ export class ShardLists {
     /** The last queue of the page; undefined if this was the end. */
     readonly last: QueueId | undefined
   }> {
-    const gte = keys.keyAfter(keys.queueKey('n', page.after))
-    const entries = await this.#options.range({ gte, lt: keys.endOf('n'), limit: page.limit })
+    const gte = keys.keyAfter(kinds.keptState.key(page.after))
+    const entries = await this.#options.range({
+      gte,
+      lt: kinds.keptState.range().lt,
+      limit: page.limit,
+    })
     const last = entries.length < page.limit ? undefined : entries.at(-1)
     return {
       damaged: this.#options.codec.readKeptCounts(entries),
@@ -108,9 +119,9 @@ export class ShardLists {
     const { after, limit } = page
     const gte =
       after === undefined
-        ? keys.startOf('d')
-        : keys.keyAfter(keys.deadLetterKey(after.queue, after.updateId))
-    return this.#deadLetterIds({ gte, lt: keys.endOf('d'), limit })
+        ? kinds.deadLetter.start()
+        : keys.keyAfter(kinds.deadLetter.key(after.queue, after.updateId))
+    return this.#deadLetterIds({ gte, lt: kinds.deadLetter.range().lt, limit })
   }
 
   /**
@@ -119,8 +130,8 @@ export class ShardLists {
    * @param limit - counts no further than this.
    */
   async deadLetterCount(queue: QueueId, limit: number): Promise<number> {
-    const gte = keys.deadLetterKey(queue, 0)
-    const lt = keys.deadLetterKey(queue, keys.updateIdEnd)
+    const gte = kinds.deadLetter.key(queue, 0)
+    const lt = kinds.deadLetter.key(queue, keys.updateIdEnd)
     return (await this.#deadLetterIds({ gte, lt, limit })).length
   }
 
@@ -133,21 +144,21 @@ export class ShardLists {
     const { minute, limit, after } = page
     const gte =
       after === undefined
-        ? keys.startOf('x')
-        : keys.keyAfter(keys.expiryKey(after.minute, after.queue))
-    const entries = await this.#options.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit })
+        ? kinds.expiry.start()
+        : keys.keyAfter(kinds.expiry.key(after.minute, after.queue))
+    const entries = await this.#options.range({ gte, lt: kinds.expiry.key(minute + 1, 0), limit })
     return this.#options.codec.decodeBuckets(entries)
   }
 
   /** Reads the replays of one queue, in the order of their ids. */
   replaysOf(queue: QueueId): Promise<readonly StoredReplay[]> {
-    const [gte, lt] = [keys.replayKey(queue, 0), keys.replayKey(queue, keys.updateIdEnd)]
+    const [gte, lt] = [kinds.replay.key(queue, 0), kinds.replay.key(queue, keys.updateIdEnd)]
     return this.#replays({ gte, lt }, () => true)
   }
 
   /** Reads the replays of all queues that have not ended. */
   activeReplays(): Promise<readonly StoredReplay[]> {
-    return this.#replays({ gte: keys.startOf('j'), lt: keys.endOf('j') }, ({ record }) =>
+    return this.#replays({ gte: kinds.replay.start(), lt: kinds.replay.range().lt }, ({ record }) =>
       isActive(record),
     )
   }
@@ -168,7 +179,11 @@ export class ShardLists {
 
   /** Reads all keys of the private API, in the order of their ids. There are at most `accessKeysMax`. */
   async accessKeys(): Promise<readonly StoredAccessKey[]> {
-    const range = { gte: keys.startOf('k'), lt: keys.endOf('k'), limit: accessKeysMax }
+    const range = {
+      gte: kinds.accessKey.start(),
+      lt: kinds.accessKey.range().lt,
+      limit: accessKeysMax,
+    }
     return this.#options.codec.decodeAccessKeys(await this.#options.range(range))
   }
 
@@ -183,20 +198,20 @@ export class ShardLists {
     readonly before: string
     readonly limit: number
   }): Promise<{ readonly calls: readonly RecordedCall[]; readonly next: string | undefined }> {
-    const [gte, lt] = [keys.auditKey(page.from), keys.auditKey(page.before)]
+    const [gte, lt] = [kinds.audit.key(page.from), kinds.audit.key(page.before)]
     const entries = await this.#options.range({ gte, lt, limit: page.limit, reverse: true })
     const last = entries.length < page.limit ? undefined : entries.at(-1)
-    const next = last === undefined ? undefined : keys.auditIdOfKey(last.key)
+    const next = last === undefined ? undefined : kinds.audit.fields(last.key).id
     return { calls: this.#options.codec.decodeCalls(entries), next }
   }
 
   /** Lists the ids of all recorded calls in their order, without reading the calls. */
   async callIds(): Promise<readonly string[]> {
-    const range = { gte: keys.startOf('c'), lt: keys.endOf('c'), limit: callIdsPerReadMax }
+    const range = { gte: kinds.audit.start(), lt: kinds.audit.range().lt, limit: callIdsPerReadMax }
     const ids: string[] = []
     for (let { gte } = range; ; ) {
       const entries = await this.#options.range({ ...range, gte, keysOnly: true })
-      ids.push(...entries.map(({ key }) => keys.auditIdOfKey(key)))
+      ids.push(...entries.map(({ key }) => kinds.audit.fields(key).id))
       const last = entries.at(-1)
       if (last === undefined || entries.length < callIdsPerReadMax) return ids
       gte = keys.keyAfter(last.key)

@@ -12,6 +12,7 @@ import { endlessLease, type Lease } from '../kit/lease.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency/idempotency-keys.ts'
+import { type KindById, isUpdateOf, kinds, kindsOfUpdate } from './kinds.ts'
 import * as keys from './records/record-keys.ts'
 import type { QueueId } from './records/record-keys.ts'
 import { operationCost } from './operation-cost.ts'
@@ -180,7 +181,7 @@ export class Shard {
 
   /** Reads the record of a bot alone. Its queues may be in memory, where what is known of them is newer. */
   async readBot(botId: number): Promise<Pick<StoredQueue, 'bot' | 'isDamaged'>> {
-    const key = keys.queueKey('b', botId)
+    const key = kinds.bot.key(botId)
     const [value] = await this.#read(() => this.#store.getMany([key]))
     return this.#codec.decodeBot(value && { key, value })
   }
@@ -230,19 +231,19 @@ export class Shard {
 
   /** Reads stored updates of one queue in id order. Damaged records are logged and left out. */
   async readUpdates(range: IdRange): Promise<UpdatesRead> {
-    const entries = await this.#range(range, keys.updateKey)
+    const entries = await this.#range(range, kinds.update)
     return { updates: this.#codec.decodeUpdates(entries), next: keys.nextIdOf(entries, range.to) }
   }
 
   /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
   async readDeadLetters(range: IdRange): Promise<DeadLettersRead> {
-    const entries = await this.#range(range, keys.deadLetterKey)
+    const entries = await this.#range(range, kinds.deadLetter)
     return { ...this.#codec.decodeDeadLetters(entries), next: keys.nextIdOf(entries, range.to) }
   }
 
   /** Reads kept updates of one queue that have left alone, in id order. */
   async readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead> {
-    const entries = await this.#range(range, keys.leftUpdateKey)
+    const entries = await this.#range(range, kinds.leftUpdate)
     return {
       updates: this.#codec.decodeLeftUpdates(entries),
       next: keys.nextIdOf(entries, range.to),
@@ -255,7 +256,7 @@ export class Shard {
     { reverse }: { readonly reverse: boolean } = { reverse: false },
   ): Promise<readonly KeptRun[]> {
     const { queue, from, to, limit } = range
-    let [gte, lt] = [keys.keptRunKey(queue, from), keys.keptRunKey(queue, to)]
+    let [gte, lt] = [kinds.keptRun.key(queue, from), kinds.keptRun.key(queue, to)]
     for (;;) {
       const page = { gte, lt, limit, reverse }
       const entries = await this.#read(() => this.#store.range(page))
@@ -288,9 +289,8 @@ export class Shard {
 
   /** Frees the room on the disk that updates still take which were deleted, pending or kept. */
   async freeRoom(): Promise<void> {
-    for (const kind of ['u', 'v'] as const) {
-      const range = { gte: keys.startOf(kind), lt: keys.endOf(kind) }
-      await this.#read(async () => this.#store.freeRoom?.(range))
+    for (const kind of [kinds.update, kinds.leftUpdate]) {
+      await this.#read(async () => this.#store.freeRoom?.(kind.range()))
     }
   }
 
@@ -301,8 +301,8 @@ export class Shard {
       const floor = (await this.#stateOf(queue))?.floor ?? 0
       const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
       const options = { sync: false }
-      await this.#deleteAll(all, options, keys.keptRunKey)
-      await this.#deleteAll(all, options, keys.leftUpdateKey)
+      await this.#deleteAll(all, options, kinds.keptRun)
+      await this.#deleteAll(all, options, kinds.leftUpdate)
       const { count, bytes } = this.kept.of(queue)
       if (count === 0) return
       await this.#deleteAll({ ...all, to: floor }, options)
@@ -321,7 +321,7 @@ export class Shard {
   async highestIdBelow(queue: QueueId, below: number): Promise<number | undefined> {
     const range = { queue, from: 0, to: below, limit: 1 }
     const found = await Promise.all(
-      keys.keysOfUpdate.map((keyOf) => this.#updateKeys(range, { reverse: true }, keyOf)),
+      kindsOfUpdate.map((kind) => this.#updateKeys(range, { reverse: true }, kind)),
     )
     const ids = found.flat().map((key) => keys.updateIdOfKey(key))
     return ids.length === 0 ? undefined : Math.max(...ids)
@@ -349,7 +349,7 @@ export class Shard {
   async removeBucket(bucket: ExpiryBucket): Promise<void> {
     // Forget it first, so that a push encoded during this write writes the bucket again afterward.
     this.#codec.forgetBucket(bucket)
-    const key = keys.expiryKey(bucket.minute, bucket.queue)
+    const key = kinds.expiry.key(bucket.minute, bucket.queue)
     await this.#writeBeside([{ type: 'del', key }], { sync: false })
   }
 
@@ -383,7 +383,7 @@ export class Shard {
    */
   async eraseDamaged(queues: readonly QueueId[]): Promise<number> {
     await this.#copying
-    const damaged = this.#codec.takeDamaged((key) => keys.isUpdateOf(key, queues))
+    const damaged = this.#codec.takeDamaged((key) => isUpdateOf(key, queues))
     await this.#writeBeside(deletionsOf(damaged), { sync: true })
     const copied = await deleteCopies(this.#purged, queues)
     return new Set([...damaged, ...copied].map((key) => key.toString('hex'))).size
@@ -431,11 +431,11 @@ export class Shard {
 
   async #loadStored(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
     const wanted = queues.flatMap((queue) => [
-      keys.queueKey('s', queue),
-      keys.queueKey('w', queue),
-      keys.queueKey('n', queue),
-      keys.queueKey('a', queue),
-      keys.queueKey('b', keys.botIdOf(queue)),
+      kinds.state.key(queue),
+      kinds.settings.key(queue),
+      kinds.keptState.key(queue),
+      kinds.attempts.key(queue),
+      kinds.bot.key(keys.botIdOf(queue)),
     ])
     const values = await this.#read(() => this.#store.getMany(wanted))
     const entries = wanted.map((key, index) => {
@@ -466,7 +466,7 @@ export class Shard {
       const kept = await keptOf(this, queue)
       // Everything below the floor has left.
       const end = Math.max(kept.end, state?.floor ?? 0)
-      const record = keptStateRecord(keys.queueKey('n', queue), { ...kept, end })
+      const record = keptStateRecord(kinds.keptState.key(queue), { ...kept, end })
       await this.#writeBeside([record], { sync: false })
     }
     return this.#loadStored(queues)
@@ -502,12 +502,12 @@ export class Shard {
 
   #range(
     { queue, from, to, limit, bytesMax }: IdRange,
-    keyOf: (queue: QueueId, updateId: number) => Buffer,
+    kind: KindById,
   ): Promise<readonly StoreEntry[]> {
     return this.#read(() =>
       this.#store.range({
-        gte: keyOf(queue, from),
-        lt: keyOf(queue, to),
+        gte: kind.key(queue, from),
+        lt: kind.key(queue, to),
         limit,
         ...(bytesMax === undefined ? {} : { valueBytesMax: bytesMax }),
       }),
@@ -546,11 +546,11 @@ export class Shard {
   async #deleteAll(
     range: IdRange,
     options: { readonly sync: boolean },
-    keyOf = keys.updateKey,
+    kind: KindById = kinds.update,
   ): Promise<void> {
     let { from } = range
     for (;;) {
-      const found = await this.#updateKeys({ ...range, from }, { reverse: false }, keyOf)
+      const found = await this.#updateKeys({ ...range, from }, { reverse: false }, kind)
       const last = found.at(-1)
       if (last === undefined) return
       await this.#writeBeside(deletionsOf(found), options)
@@ -561,9 +561,9 @@ export class Shard {
   async #updateKeys(
     { queue, from, to, limit }: IdRange,
     { reverse }: { readonly reverse: boolean } = { reverse: false },
-    keyOf = keys.updateKey,
+    kind: KindById = kinds.update,
   ): Promise<readonly Buffer[]> {
-    const [gte, lt] = [keyOf(queue, from), keyOf(queue, to)]
+    const [gte, lt] = [kind.key(queue, from), kind.key(queue, to)]
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt, limit, reverse, keysOnly: true }),
     )

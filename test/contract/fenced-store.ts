@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { kinds } from '../../src/shard/kinds.ts'
 import { NotOwnerError } from '../../src/store/not-owner-error.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import type { Fate } from '../support/store/fenced-memory-store.ts'
@@ -33,9 +33,9 @@ const everything = { gte: key('\x00'), lt: key('\xff\xff'), limit: 1_000_000 }
 /** A group with an operation of every kind: updates, ids and counts, and others. */
 function group(value: string): readonly StoreOperation[] {
   return [
-    { type: 'put', key: updateKey(1, 3), value: Buffer.from(value) },
-    { type: 'del', key: updateKey(1, 1) },
-    { type: 'del', key: updateKey(1, 2) },
+    { type: 'put', key: kinds.update.key(1, 3), value: Buffer.from(value) },
+    { type: 'del', key: kinds.update.key(1, 1) },
+    { type: 'del', key: kinds.update.key(1, 2) },
     put('s1', value),
     del('s2'),
     put('b1', value),
@@ -45,7 +45,11 @@ function group(value: string): readonly StoreOperation[] {
 
 /** What the shard holds before a group. */
 const earlier: readonly StoreOperation[] = [
-  ...[1, 2].map((id) => ({ type: 'put' as const, key: updateKey(1, id), value: key('old') })),
+  ...[1, 2].map((id) => ({
+    type: 'put' as const,
+    key: kinds.update.key(1, id),
+    value: key('old'),
+  })),
   ...['s1', 's2', 'b1', 'b2'].map((name) => put(name, 'old')),
 ]
 
@@ -210,7 +214,12 @@ function outcomeContract(createShard: () => FencedShard): void {
     await store.write(earlier, synced)
     await store.write(group('first'), synced)
     await store.write(group('second'), synced)
-    const found = await store.getMany([updateKey(1, 3), updateKey(1, 1), key('s1'), key('b1')])
+    const found = await store.getMany([
+      kinds.update.key(1, 3),
+      kinds.update.key(1, 1),
+      key('s1'),
+      key('b1'),
+    ])
     assert.deepEqual(found.map(String), ['second', 'undefined', 'second', 'second'])
     await store.close()
   })
@@ -221,7 +230,7 @@ function outcomeContract(createShard: () => FencedShard): void {
     await old.write(group('first'), synced)
     const next = await opened(shard, 'b')
     await assert.rejects(old.write(group('lost'), synced), WriteRefused)
-    const [found] = await next.getMany([updateKey(1, 3)])
+    const [found] = await next.getMany([kinds.update.key(1, 3)])
     assert.equal(String(found), 'first')
     await Promise.all([old.close(), next.close()])
   })

@@ -1,7 +1,7 @@
 /** What the contract of fenced stores leaves to PostgreSQL: locks, warnings, refusals, and claims that wait. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test, type TestContext } from 'node:test'
-import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { kinds } from '../../src/shard/kinds.ts'
 import { claimStatement } from '../../src/nodes/postgres/named-statement.ts'
 import { PgConnection } from '../../src/nodes/postgres/pg-connection.ts'
 import { writerName } from '../../src/nodes/postgres/claim-shard.ts'
@@ -14,13 +14,13 @@ import { key, put } from './store.ts'
 
 /** A group with records in all three tables. */
 const group: readonly StoreOperation[] = [
-  { type: 'put', key: updateKey(1, 1), value: Buffer.from('new') },
+  { type: 'put', key: kinds.update.key(1, 1), value: Buffer.from('new') },
   put('s1', 'new'),
   put('b1', 'new'),
 ]
 
 async function countOf(store: Store): Promise<number> {
-  const found = await store.getMany([updateKey(1, 1), key('s1'), key('b1')])
+  const found = await store.getMany([kinds.update.key(1, 1), key('s1'), key('b1')])
   return found.filter((value) => value !== undefined).length
 }
 

@@ -15,7 +15,7 @@ import { test } from 'node:test'
 import { systemClock } from '../../src/kit/clock.ts'
 import { ShardMap } from '../../src/process/shard-map.ts'
 import { shardPath } from '../../src/shard/data-directory.ts'
-import { updateKey } from '../../src/shard/records/record-keys.ts'
+import { kinds } from '../../src/shard/kinds.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import { addTables, tablesOf, zeroSector } from '../support/store/damaged-tables.ts'
 import { type RegisteredBot, type Server, send, startServer } from '../support/server/server.ts'
@@ -376,7 +376,9 @@ test('updates that a queue has lost without a trace are named when it is read', 
     lockWaitMs: 0,
   })
   await store.open()
-  const lost = ids.slice(1, 3).map((id) => ({ type: 'del' as const, key: updateKey(botId, id) }))
+  const lost = ids
+    .slice(1, 3)
+    .map((id) => ({ type: 'del' as const, key: kinds.update.key(botId, id) }))
   await store.write(lost, { sync: true })
   await store.close()
   const server = await first.restart()

@@ -14,13 +14,8 @@
 import { updateIdFirstMax } from '../../kit/limits.ts'
 import type { StoreEntry } from '../../store/store.ts'
 import type { SectionHead } from './backup-check.ts'
-import {
-  botIdOf,
-  type QueueId,
-  queueIdOf,
-  queueKey,
-  startOf,
-} from '../../shard/records/record-keys.ts'
+import { copiedKey, kinds } from '../../shard/kinds.ts'
+import { botIdOf, type QueueId, queueIdOf } from '../../shard/records/record-keys.ts'
 import {
   DamagedRecordError,
   decodeQueueState,
@@ -49,8 +44,6 @@ export interface ImportedRecord {
   readonly shard: number
   readonly entry: StoreEntry
 }
-
-const [registration, state, kept] = (['b', 's', 'q'] as const).map((kind) => startOf(kind)[0])
 
 export class ImportedSection {
   readonly #options: ImportedSectionOptions
@@ -83,14 +76,14 @@ export class ImportedSection {
           'import it with the version that wrote it, or a later one',
       )
     }
-    const queue = queueOfRecord(key[0] === kept ? key.subarray(1) : key)
+    const queue = queueOfRecord(copiedKey(key) ?? key)
     if (queue === undefined) return { shard: this.#options.otherwise, entry }
     const shard = this.#options.shardOf(botIdOf(queue))
-    if (key[0] === registration) {
+    if (key[0] === kinds.bot.prefix) {
       this.#unnumbered.add(queue)
       this.#unnumbered.add(queueIdOf(queue, true))
     }
-    return { shard, entry: key[0] === state ? this.#renumbered(entry, queue) : entry }
+    return { shard, entry: key[0] === kinds.state.prefix ? this.#renumbered(entry, queue) : entry }
   }
 
   /** The records to add after the last one. */
@@ -98,7 +91,7 @@ export class ImportedSection {
     const { head, firstId, shardOf } = this.#options
     for (const queue of this.#unnumbered) {
       const nextId = Math.max(updateIdFirstMax + firstId(), head.from)
-      const entry = this.#encoded(queueKey('s', queue), emptyQueueState(nextId))
+      const entry = this.#encoded(kinds.state.key(queue), emptyQueueState(nextId))
       yield { shard: shardOf(botIdOf(queue)), entry }
     }
   }

@@ -7,7 +7,8 @@
 import type { Clock } from '../../kit/clock.ts'
 import { countedPerReadMax } from '../../kit/limits.ts'
 import { recountPageUpdates } from '../../shard/limits.ts'
-import { botIdOf, queueKey, type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
+import { kinds } from '../../shard/kinds.ts'
+import { botIdOf, type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
 import {
   decodeQueueState,
   emptyQueueState,
@@ -90,7 +91,7 @@ async function raiseIds(
   queues: readonly QueueId[],
   { store, lastIds }: CountOptions,
 ): Promise<(QueueState | undefined)[]> {
-  const keys = queues.map((queue) => queueKey('s', queue))
+  const keys = queues.map((queue) => kinds.state.key(queue))
   const values = await store.getMany(keys)
   const raised: StoreOperation[] = []
   const states = keys.map((key, index) => {
@@ -108,7 +109,7 @@ async function raiseIds(
 }
 
 async function hasBot(store: Store, queue: QueueId): Promise<boolean> {
-  const [bot] = await store.getMany([queueKey('b', botIdOf(queue))])
+  const [bot] = await store.getMany([kinds.bot.key(botIdOf(queue))])
   return bot !== undefined
 }
 

@@ -14,6 +14,7 @@
 import { type Clock, sleep } from '../../kit/clock.ts'
 import type { RangeOptions, StoreEntry } from '../../store/store.ts'
 import { IdempotencyKeyFilter, type KeyPlace, keyPlace } from './idempotency-key-filter.ts'
+import { kinds } from '../kinds.ts'
 import * as keys from '../records/record-keys.ts'
 
 export interface IdempotencyKeyFiltersOptions {
@@ -59,13 +60,13 @@ export class IdempotencyKeyFilters {
     const listed: HalfDays = new Map()
     for (let from = first; ; ) {
       const [entry] = await this.#options.range({
-        gte: keys.startOfHalfDay(from),
-        lt: keys.endOf('i'),
+        gte: kinds.idempotencyKey.start(from),
+        lt: kinds.idempotencyKey.range().lt,
         limit: 1,
         keysOnly: true,
       })
       if (entry === undefined) break
-      const halfDay = keys.halfDayOfKey(entry.key)
+      const halfDay = kinds.idempotencyKey.fields(entry.key).halfDay
       listed.set(halfDay, {
         filter: new IdempotencyKeyFilter(),
         isComplete: false,
@@ -153,13 +154,13 @@ export class IdempotencyKeyFilters {
   async #readSlice(number: number, halfDay: HalfDay): Promise<void> {
     const { filter, readTo } = halfDay
     const found = await this.#options.range({
-      gte: readTo === undefined ? keys.startOfHalfDay(number) : keys.keyAfter(readTo),
-      lt: keys.startOfHalfDay(number + 1),
+      gte: readTo === undefined ? kinds.idempotencyKey.start(number) : keys.keyAfter(readTo),
+      lt: kinds.idempotencyKey.start(number + 1),
       limit: keyFilterSliceKeys,
       keysOnly: true,
     })
     for (const { key } of found) {
-      const { queue, hash } = keys.parseIdempotencyKey(key)
+      const { queue, hash } = kinds.idempotencyKey.fields(key)
       filter.add(keyPlace(queue, hash))
     }
     halfDay.readTo = found.at(-1)?.key ?? readTo

@@ -14,6 +14,7 @@
  * A key is identified by 128 bits of its SHA-256 (key-hashes.ts).
  */
 import { PostboteError } from '../../kit/errors.ts'
+import { kinds } from '../kinds.ts'
 import * as keys from '../records/record-keys.ts'
 import type { QueueId } from '../records/record-keys.ts'
 import { dayOf } from '../operations.ts'
@@ -256,8 +257,8 @@ export class IdempotencyKeys {
     const end = keys.halfDayOf(nowMs) - halfDaysKept
     if (end === this.#sweptTo) return undefined
     const found = await this.#options.range({
-      gte: after === undefined ? keys.startOf('i') : keys.keyAfter(after),
-      lt: keys.startOfHalfDay(end),
+      gte: after === undefined ? kinds.idempotencyKey.start() : keys.keyAfter(after),
+      lt: kinds.idempotencyKey.start(end),
       limit: idempotencySweepKeys,
       keysOnly: true,
     })
@@ -322,7 +323,7 @@ export class IdempotencyKeys {
       const { queue, hashes, nth } = key
       for (const day of halfDays) {
         if (!this.#filters.mayHave(day, key)) continue
-        places.push(keys.idempotencyKey(day, queue, hashes.keyHash(nth)))
+        places.push(kinds.idempotencyKey.key(day, queue, hashes.keyHash(nth)))
         indexes.push(index)
       }
     }

@@ -150,6 +150,18 @@ export interface KeptRunRecord extends Readonly<KeptCounts> {
   readonly end: number
 }
 
+/** Encodes and decodes the values of one kind of record. */
+export interface Codec<Stored> {
+  encode(key: Buffer, stored: Stored): Buffer
+  /**
+   * @throws DamagedRecordError
+   * @throws UnknownRecordVersionError
+   */
+  decode(entry: StoreEntry): Stored
+  /** The place of the number of a type in the value of an update. */
+  readonly typeAt?: number
+}
+
 /** Thrown for a stored record that differs from what was written. */
 export class DamagedRecordError extends Error {
   constructor(expected: string) {
@@ -510,6 +522,11 @@ export function decodeJson(entry: StoreEntry): ReturnType<typeof JSON.parse> {
   const { value } = entry
   assertIntact(entry, 1 + crcBytes)
   return JSON.parse(value.toString('utf8', 1, value.length - crcBytes))
+}
+
+/** The codec of records of JSON. */
+export function ofJson<Stored>(): Codec<Stored> {
+  return { encode: encodeJson, decode: decodeJson }
 }
 
 /** Encodes the value of an `x` record, which holds nothing but the CRC of its key. */

@@ -12,6 +12,7 @@ import type { AttemptsRecord } from './attempts-record.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from '../recovery/damaged-records.ts'
 import { GroupEncoder } from '../group-encoder.ts'
 import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
+import { type KindById, kinds } from '../kinds.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import {
@@ -126,16 +127,16 @@ export class ShardCodec {
       if (isJson(operation)) {
         batch.push(encodeJson(operation))
       } else if (operation.kind === 'accessKey') {
-        batch.push(encodeJsonAt(keys.accessKeyKey(operation.id), operation.record))
+        batch.push(encodeJsonAt(kinds.accessKey.key(operation.id), operation.record))
       } else if (operation.kind === 'audit') {
-        batch.push(encodeJsonAt(keys.auditKey(operation.id), operation.record))
+        batch.push(encodeJsonAt(kinds.audit.key(operation.id), operation.record))
       } else if (operation.kind === 'replay') {
         const { queue, jobId } = operation
-        batch.push(encodeJsonAt(keys.replayKey(queue, jobId), operation.record))
+        batch.push(encodeJsonAt(kinds.replay.key(queue, jobId), operation.record))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
-        encodeDeletions(operation, keys.deadLetterKey, batch)
+        encodeDeletions(operation, kinds.deadLetter, batch)
       } else if (operation.kind === 'forgetKept') {
         encodeForgotten(operation, batch)
       } else {
@@ -234,7 +235,7 @@ export class ShardCodec {
   /** Decodes `k` records; leaves out damaged ones, so nobody can use those keys. */
   decodeAccessKeys(entries: readonly StoreEntry[]): StoredAccessKey[] {
     return this.#decodeEach(entries, (entry) => ({
-      id: keys.accessKeyIdOfKey(entry.key),
+      id: kinds.accessKey.fields(entry.key).id,
       record: record.decodeJson(entry),
     }))
   }
@@ -242,7 +243,7 @@ export class ShardCodec {
   /** Decodes `c` records; leaves out damaged ones. */
   decodeCalls(entries: readonly StoreEntry[]): RecordedCall[] {
     return this.#decodeEach(entries, (entry) => ({
-      id: keys.auditIdOfKey(entry.key),
+      id: kinds.audit.fields(entry.key).id,
       record: record.decodeJson(entry),
     }))
   }
@@ -262,7 +263,7 @@ export class ShardCodec {
   decodeBuckets(entries: readonly StoreEntry[]): ExpiryBucket[] {
     return entries.map((entry) => {
       this.#decode(entry, record.assertMark)
-      return keys.parseExpiryKey(entry.key)
+      return kinds.expiry.fields(entry.key)
     })
   }
 
@@ -363,7 +364,7 @@ function encodeBurial(
   batch: StoreOperation[],
 ): void {
   for (const deadLetter of deadLetters) {
-    const key = keys.deadLetterKey(queue, deadLetter.updateId)
+    const key = kinds.deadLetter.key(queue, deadLetter.updateId)
     batch.push({ type: 'put', key, value: record.encodeLeftUpdate(key, deadLetter) })
     encodeBucket({ queue, minute: lastMinuteOf(queue, deadLetter.leftAtMs) }, tracked, batch)
   }
@@ -400,7 +401,7 @@ function encodeBucket(
     if (buckets.size >= expiryBucketsRememberedMax) buckets.clear()
     buckets.add(minute)
   }
-  const key = keys.expiryKey(minute, queue)
+  const key = kinds.expiry.key(minute, queue)
   batch.push({ type: 'put', key, value: record.encodeMark(key) })
 }
 
@@ -411,9 +412,9 @@ function encodeLeaving(operation: QueueOperation, batch: StoreOperation[]): void
 
 /** An update that is kept gets another key, so that nothing takes it for a pending one. */
 function encodeRemoval(operation: DeleteOperation, batch: StoreOperation[]): void {
-  encodeDeletions(operation, keys.updateKey, batch)
+  encodeDeletions(operation, kinds.update, batch)
   for (const left of operation.kept ?? []) {
-    const key = keys.leftUpdateKey(operation.queue, left.updateId)
+    const key = kinds.leftUpdate.key(operation.queue, left.updateId)
     batch.push({ type: 'put', key, value: record.encodeLeftUpdate(key, left) })
   }
 }
@@ -422,7 +423,7 @@ function encodeRun(operation: AdvanceOperation, batch: StoreOperation[]): void {
   const { kind, queue, from, floor: end, removedCount: count, removedBytes: bytes } = operation
   const { keptSinceMs: leftAtMs } = operation
   if (leftAtMs === undefined) return
-  const key = keys.keptRunKey(queue, from)
+  const key = kinds.keptRun.key(queue, from)
   const reason = kind === 'confirm' ? 'confirmed' : 'dropped'
   const value = record.encodeKeptRun(key, { reason, leftAtMs, end, count, bytes })
   batch.push({ type: 'put', key, value })
@@ -430,24 +431,24 @@ function encodeRun(operation: AdvanceOperation, batch: StoreOperation[]): void {
 
 function encodeForgotten(operation: ForgetKeptOperation, batch: StoreOperation[]): void {
   for (const { from } of operation.runs) {
-    batch.push({ type: 'del', key: keys.keptRunKey(operation.queue, from) })
+    batch.push({ type: 'del', key: kinds.keptRun.key(operation.queue, from) })
   }
-  encodeDeletions(operation, keys.leftUpdateKey, batch)
+  encodeDeletions(operation, kinds.leftUpdate, batch)
   const { queue, shrunk } = operation
   if (shrunk === undefined) return
-  encodeDeletions({ queue, updateIds: shrunk.updateIds }, keys.updateKey, batch)
+  encodeDeletions({ queue, updateIds: shrunk.updateIds }, kinds.update, batch)
   for (const { from, ...run } of shrunk.runs) {
-    const key = keys.keptRunKey(queue, from)
+    const key = kinds.keptRun.key(queue, from)
     batch.push({ type: 'put', key, value: record.encodeKeptRun(key, run) })
   }
 }
 
 function encodeDeletions(
   { queue, updateIds }: Pick<RemoveDeadLettersOperation, 'queue' | 'updateIds'>,
-  keyOf: (queue: QueueId, updateId: number) => Buffer,
+  kind: KindById,
   batch: StoreOperation[],
 ): void {
-  for (const updateId of updateIds) batch.push({ type: 'del', key: keyOf(queue, updateId) })
+  for (const updateId of updateIds) batch.push(kind.del(queue, updateId))
 }
 
 /** The operations that replace a record of JSON of a queue or its bot, and the kinds of these records. */
@@ -460,7 +461,7 @@ function isJson(operation: Operation): operation is JsonOperation {
 }
 
 function encodeJson(operation: JsonOperation): StoreOperation {
-  return encodeJsonAt(keys.queueKey(jsonKinds[operation.kind], operation.queue), operation.record)
+  return encodeJsonAt(kinds[operation.kind].key(operation.queue), operation.record)
 }
 
 function encodeJsonAt(key: Buffer, stored: object | null): StoreOperation {

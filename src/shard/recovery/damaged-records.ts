@@ -3,7 +3,8 @@
  * The log names each record once, by kind, bot and update. A copy is kept under a separate key (`q` and the record's
  * key), because the queue continues without the record and eventually deletes or replaces it.
  */
-import { logFieldsOfKey, keptKey } from '../records/record-keys.ts'
+import { copyKey } from '../kinds.ts'
+import { logFieldsOf } from '../shard-records.ts'
 import { UnknownRecordVersionError } from '../records/record.ts'
 import type { ShardLog } from '../shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from '../../store/store.ts'
@@ -43,12 +44,12 @@ export class DamagedRecords {
     if (this.#named.has(name)) return
     if (this.#named.size < damagedRecordsKeptMax) {
       this.#named.add(name)
-      this.#options.keep?.({ type: 'put', key: keptKey(key), value })
+      this.#options.keep?.({ type: 'put', key: copyKey(key), value })
     }
     const { index, log, onDamagedRecord } = this.#options
     const isDamaged = !(error instanceof UnknownRecordVersionError)
     log.error(
-      { shard: index, ...logFieldsOfKey(key), key: name, error: String(error) },
+      { shard: index, ...logFieldsOf(key), key: name, error: String(error) },
       isDamaged
         ? 'a record of the store is damaged and cannot be used'
         : 'a record of the store was written by a later version of Postbote and cannot be used',

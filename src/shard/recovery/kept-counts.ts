@@ -9,7 +9,8 @@
 import type { Operation } from '../operations.ts'
 import { mib } from '../../kit/limits.ts'
 import { recountPageUpdates } from '../limits.ts'
-import { queueKey, type QueueId, updateIdEnd } from '../records/record-keys.ts'
+import { kinds } from '../kinds.ts'
+import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
 import { encodeKeptState, type KeptCounts, type KeptState } from '../records/record.ts'
 import type { StoreOperation } from '../../store/store.ts'
 import type { IdRange, KeptRun, LeftUpdatesRead } from '../records/stored.ts'
@@ -95,7 +96,7 @@ export class KeptCountsOfShard {
     const records: StoreOperation[] = []
     for (const queue of this.#changed) {
       const counts = this.of(queue)
-      const key = queueKey('n', queue)
+      const key = kinds.keptState.key(queue)
       records.push(keptStateRecord(key, counts))
       if (counts.count === 0) {
         this.#bytes -= counts.bytes

@@ -7,7 +7,8 @@
  * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
  * have held.
  */
-import { type QueueId, queueKey, updateIdEnd, updateKey } from '../records/record-keys.ts'
+import { kinds } from '../kinds.ts'
+import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
 import { mib, updateIdFirstMax } from '../../kit/limits.ts'
 import { recountPageUpdates } from '../limits.ts'
 import type { IdMark } from '../id-mark.ts'
@@ -90,7 +91,7 @@ export class Recounter {
   async #countQueue(
     queue: QueueId,
   ): Promise<{ readonly records: readonly StoreOperation[]; readonly nextId: number }> {
-    const [key, keptKey] = [queueKey('s', queue), queueKey('n', queue)]
+    const [key, keptKey] = [kinds.state.key(queue), kinds.keptState.key(queue)]
     const [value, keptValue] = await this.#options.store.getMany([key, keptKey])
     const stored = value && readable({ key, value }, decodeQueueState)
     const known = keptValue && readable({ key: keptKey, value: keptValue }, decodeKeptState)
@@ -101,7 +102,7 @@ export class Recounter {
     const { state, dead } = await this.#count(queue, { stored, kept })
     const records: StoreOperation[] = dead.map((updateId) => ({
       type: 'del',
-      key: updateKey(queue, updateId),
+      key: kinds.update.key(queue, updateId),
     }))
     if (known !== undefined || kept.count > 0) records.push(keptStateRecord(keptKey, kept))
     if (state !== undefined) {

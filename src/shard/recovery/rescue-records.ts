@@ -12,7 +12,8 @@
  */
 
 import type { Clock } from '../../kit/clock.ts'
-import { expiryKey, type QueueId, startOf, updateIdOfKey } from '../records/record-keys.ts'
+import { kindOf, kinds } from '../kinds.ts'
+import type { QueueId } from '../records/record-keys.ts'
 import { decodeKey, decodeUpdate, encodeMark } from '../records/record.ts'
 import { queueOfRecord, shardRecords } from '../shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
@@ -152,8 +153,8 @@ async function writeNewest(
 /** Returns the `x` key of an update, because an update whose `x` record was lost would never expire. */
 function expiryKeyOf(entry: StoreEntry): Buffer | undefined {
   const queue = queueOfRecord(entry.key)
-  if (entry.key[0] !== startOf('u')[0] || queue === undefined) return undefined
-  return expiryKey(Math.ceil(decodeUpdate(entry).expiresAtS / 60), queue)
+  if (entry.key[0] !== kinds.update.prefix || queue === undefined) return undefined
+  return kinds.expiry.key(Math.ceil(decodeUpdate(entry).expiresAtS / 60), queue)
 }
 
 function stagingKey({ key, sequence }: RecordVersion): Buffer {
@@ -171,9 +172,10 @@ function stagingValue({ isDeletion, value }: RecordVersion): Buffer {
 
 /** Returns the update id that a record mentions, or 0 if it mentions none. */
 function updateIdIn({ key, value, isDeletion }: RecordVersion): number {
-  const kind = String.fromCharCode(key[0] ?? 0)
-  if (kind === 'u' || kind === 'd' || kind === 'v') return updateIdOfKey(key)
-  return kind === 'i' && !isDeletion ? decodeKey({ key, value }).updateId : 0
+  const kind = kindOf(key)
+  if (kind === kinds.idempotencyKey) return isDeletion ? 0 : decodeKey({ key, value }).updateId
+  const updateId = kind?.fields(key)['updateId']
+  return typeof updateId === 'number' ? updateId : 0
 }
 
 /** Collects operations so that they are written together, which is faster. Nothing is synced. */

@@ -17,13 +17,8 @@ import {
   encodeUpdate,
   type QueueState,
 } from '../../../src/shard/records/record.ts'
-import {
-  halfDayOf,
-  idempotencyKey,
-  queueIdOf,
-  queueKey,
-  updateKey,
-} from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { halfDayOf, queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import {
   endColumn,
   headerTooLargeFlag,
@@ -180,7 +175,7 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
   const expected = [
     ...pushes.flatMap((push) => recordsOf(push)),
     ...Array.from(queues, ([queue, { state }]) => {
-      const key = queueKey('s', queue)
+      const key = kinds.state.key(queue)
       return hexOf({ type: 'put', key, value: encodeQueueState(key, state) })
     }),
   ]
@@ -192,12 +187,12 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
 /** Returns what JavaScript writes for a push. */
 function recordsOf(push: RowPush): string[] {
   const { queue, updateId, nth, of } = push
-  const key = updateKey(queue, updateId)
+  const key = kinds.update.key(queue, updateId)
   const update = hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
   const { acceptedAtMs, rows } = of
   const givenKey = rows.idempotencyKeyOf(nth)
   if (givenKey === undefined) return [update]
-  const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, hash128(givenKey))
+  const place = kinds.idempotencyKey.key(halfDayOf(acceptedAtMs), queue, hash128(givenKey))
   const value = encodeKey(place, { updateId, acceptedAtMs, textHash: hash128(rows.textOf(nth)) })
   return [update, hexOf({ type: 'put', key: place, value })]
 }

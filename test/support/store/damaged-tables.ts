@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
-import { updateKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { encodeUpdate } from '../../../src/shard/records/record.ts'
 
@@ -42,7 +42,7 @@ export async function addTables(
 /** Random texts, which Snappy does not compress, so that any damage in a block is in its entries. */
 function junkUpdates(botId: number): { type: 'put'; key: Buffer; value: Buffer }[] {
   return Array.from({ length: 200 }, (_, updateId) => {
-    const key = updateKey(botId, updateId + 1)
+    const key = kinds.update.key(botId, updateId + 1)
     const value = encodeUpdate(key, {
       typeNumber: 0,
       acceptedAtS: 1_800_000_000,

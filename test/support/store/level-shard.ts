@@ -2,7 +2,8 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { encodeJson, encodeQueueState, encodeUpdate } from '../../../src/shard/records/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
@@ -10,7 +11,7 @@ import type { StoreOperation } from '../../../src/store/store.ts'
 export const levelShardBot = queueIdOf(123, false)
 
 export function updateOperation(updateId: number, text = textOf(updateId)): StoreOperation {
-  const key = updateKey(levelShardBot, updateId)
+  const key = kinds.update.key(levelShardBot, updateId)
   const value = encodeUpdate(key, {
     typeNumber: 0,
     acceptedAtS: 1_800_000_000,
@@ -36,8 +37,8 @@ export function botOperations(from: number, end: number): StoreOperation[] {
     idempotencyCount: 0,
   }
   const bot = { firstName: 'A', username: 'a_bot', secrets: [], createdAtMs: 5 }
-  const botKey = queueKey('b', levelShardBot)
-  const stateKey = queueKey('s', levelShardBot)
+  const botKey = kinds.bot.key(levelShardBot)
+  const stateKey = kinds.state.key(levelShardBot)
   return [
     { type: 'put', key: botKey, value: encodeJson(botKey, bot) },
     { type: 'put', key: stateKey, value: encodeQueueState(stateKey, state) },

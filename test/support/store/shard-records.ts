@@ -1,4 +1,5 @@
-import { queueIdOf, updateKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../../../src/shard/records/record.ts'
@@ -40,8 +41,8 @@ export async function openShard<Kind extends MemoryStore | FaultyStore>(store: K
 
 export async function storedIds(store: MemoryStore | FaultyStore): Promise<number[]> {
   const entries = await store.range({
-    gte: updateKey(queue, 0),
-    lt: updateKey(queue, 2 ** 32 - 1),
+    gte: kinds.update.key(queue, 0),
+    lt: kinds.update.key(queue, 2 ** 32 - 1),
     limit: 100_000,
     keysOnly: true,
   })

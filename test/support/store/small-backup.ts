@@ -9,7 +9,8 @@ import {
   fieldsFrame,
   recordsFrame,
 } from '../../../src/features/backup/backup-frame.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import {
   emptyQueueState,
   encodeQueueState,
@@ -50,16 +51,16 @@ export function framesIn(bytes: Buffer): readonly BackupFrame[] {
 }
 
 export function stateEntry(botId: number, state: Partial<QueueState>, isTest = false): StoreEntry {
-  const key = queueKey('s', queueIdOf(botId, isTest))
+  const key = kinds.state.key(queueIdOf(botId, isTest))
   return { key, value: encodeQueueState(key, { ...emptyQueueState(0), ...state }) }
 }
 
 /** The records of a registered bot that has one update, in the order of their keys. */
 export function botEntries(botId: number, nextId: number): readonly StoreEntry[] {
   return [
-    { key: queueKey('b', botId), value: Buffer.from(`bot ${botId}`) },
+    { key: kinds.bot.key(botId), value: Buffer.from(`bot ${botId}`) },
     stateEntry(botId, { nextId, floor: nextId - 1, liveCount: 1, liveBytes: 8 }),
-    { key: updateKey(botId, nextId - 1), value: Buffer.from(`update of ${botId}`) },
+    { key: kinds.update.key(botId, nextId - 1), value: Buffer.from(`update of ${botId}`) },
   ]
 }
 

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
-import {
-  expiryKey,
-  queueIdOf,
-  queueKey,
-  updateKey,
-} from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
@@ -69,7 +65,7 @@ test('a queue with many due minutes is read once and not once per minute', async
   let reads = 0
   const range = store.range.bind(store)
   store.range = (options) => {
-    if (options.gte.equals(updateKey(100, 0))) reads += 1
+    if (options.gte.equals(kinds.update.key(100, 0))) reads += 1
     return range(options)
   }
   const later = new ExpirySweeper({
@@ -92,7 +88,7 @@ test('one queue that cannot be read does not stop the others', async () => {
   }
   await bots.clock.advance(240_000)
   assert.equal(bots.registry.bots.loaded(100), undefined)
-  await store.write([{ type: 'put', key: queueKey('b', 100), value: Buffer.from('broken') }], {
+  await store.write([{ type: 'put', key: kinds.bot.key(100), value: Buffer.from('broken') }], {
     sync: true,
   })
   await bots.clock.advance(300_000)
@@ -131,8 +127,8 @@ test('a sweep ends despite any number of queues that cannot be read', async () =
   for (let botId = 100; botId < 700; botId++) {
     await store.write(
       [
-        { type: 'put', key: expiryKey(1, botId), value: Buffer.alloc(0) },
-        { type: 'put', key: queueKey('b', botId), value: Buffer.from('broken') },
+        { type: 'put', key: kinds.expiry.key(1, botId), value: Buffer.alloc(0) },
+        { type: 'put', key: kinds.bot.key(botId), value: Buffer.from('broken') },
       ],
       { sync: true },
     )
@@ -149,7 +145,7 @@ test('dead records that a crash has left are removed with their bucket, also tho
   const [id] = await bots.push(bots.request(100, { ttlS: 100 }))
   await bots.registry.remove(100)
   await bots.clock.advance(1_000)
-  const key = updateKey(queueIdOf(100, false), Number(id))
+  const key = kinds.update.key(queueIdOf(100, false), Number(id))
   await store.write([{ type: 'put', key, value: Buffer.from('dead') }], { sync: true })
   await bots.clock.advance(180_000)
   assert.deepEqual(await store.getMany([key]), [undefined])

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { updateIdRenumber } from '../../../src/queue/update-queue.ts'
-import { queueIdOf, queueKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { encodeQueueState } from '../../../src/shard/records/record.ts'
@@ -273,7 +274,7 @@ test('a batch keeps its bots in memory while it waits for others', async () => {
 
 /** Makes it look as if bot 100 had used up its ids below `nextId`. */
 async function writeState(store: Store, nextId: number): Promise<void> {
-  const key = queueKey('s', queueIdOf(100, false))
+  const key = kinds.state.key(queueIdOf(100, false))
   const value = encodeQueueState(key, freshState(nextId))
   await store.write([{ type: 'put', key, value }], { sync: true })
 }

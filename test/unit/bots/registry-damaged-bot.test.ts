@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queueKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 
@@ -11,7 +11,7 @@ test('a bot whose record cannot be read is registered again and has its queue', 
   const [id] = await before.push(before.request(100))
   await before.close()
   await store.open()
-  await store.write([{ type: 'put', key: queueKey('b', 100), value: Buffer.from('damaged') }], {
+  await store.write([{ type: 'put', key: kinds.bot.key(100), value: Buffer.from('damaged') }], {
     sync: true,
   })
   const bots = await BotsLife.open({ store: () => store })
@@ -36,7 +36,7 @@ test('the webhooks of a shard begin with the pending updates, whatever else is d
   await before.push(before.request(102), before.request(102, { isTest: true }))
   await before.close()
   await store.open()
-  await store.write([{ type: 'put', key: queueKey('b', 101), value: Buffer.from('damaged') }], {
+  await store.write([{ type: 'put', key: kinds.bot.key(101), value: Buffer.from('damaged') }], {
     sync: true,
   })
   const bots = await BotsLife.open({ store: () => store })
@@ -68,8 +68,8 @@ test('if tables are damaged, a bot that is not found is refused, and neither rep
   // This is how LevelDB reads a block that was zeroed: its records are missing.
   await store.write(
     [
-      { type: 'del', key: queueKey('b', 100) },
-      { type: 'del', key: queueKey('s', 101) },
+      { type: 'del', key: kinds.bot.key(100) },
+      { type: 'del', key: kinds.state.key(101) },
     ],
     { sync: true },
   )

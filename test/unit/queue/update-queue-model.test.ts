@@ -10,7 +10,7 @@ import { noRetention, type Retention } from '../../../src/queue/kept/retention.t
 import { WindowBudget } from '../../../src/queue/window/window-budget.ts'
 import { keptOf } from '../../../src/shard/recovery/kept-counts.ts'
 import { decodeQueueState } from '../../../src/shard/records/record.ts'
-import { queueKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../support/store/shard-life.ts'
@@ -326,7 +326,7 @@ class World {
   async checkStored(): Promise<void> {
     await this.clock.advance(10_000)
     await settle()
-    const key = queueKey('s', queueId)
+    const key = kinds.state.key(queueId)
     const [value] = await this.store.getMany([key])
     if (value === undefined) return assert.equal(this.model.updates.length, 0)
     const { nextId, liveCount, liveBytes } = decodeQueueState({ key, value })

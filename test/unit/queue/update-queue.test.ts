@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { updateIdMax } from '../../../src/kit/limits.ts'
 import { updateIdRenumber } from '../../../src/queue/update-queue.ts'
-import { updateKey } from '../../../src/shard/records/record-keys.ts'
-import { queueKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { decodeQueueState, encodeQueueState } from '../../../src/shard/records/record.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
@@ -260,12 +259,12 @@ test('an update that is too large, or for a full queue, is refused and leaves th
 async function openAt(nextId: number): Promise<QueueLife> {
   const store = new MemoryStore()
   await store.open()
-  const key = queueKey('s', 123_456)
+  const key = kinds.state.key(123_456)
   await store.write(
     [
       { type: 'put', key, value: encodeQueueState(key, freshState(nextId)) },
       // A dead record that a crash has left.
-      { type: 'put', key: updateKey(123_456, 5_000_000), value: Buffer.from('dead') },
+      { type: 'put', key: kinds.update.key(123_456, 5_000_000), value: Buffer.from('dead') },
     ],
     { sync: true },
   )
@@ -290,7 +289,10 @@ test('past 2,147,000,000 an empty queue begins a new numbering', async () => {
   await life.clock.advance(1_000)
   await life.reload()
   assert.deepEqual(await life.pageIds(), [first])
-  const dead = await life.store.getMany([updateKey(life.id, 5_000_000), updateKey(life.id, last)])
+  const dead = await life.store.getMany([
+    kinds.update.key(life.id, 5_000_000),
+    kinds.update.key(life.id, last),
+  ])
   assert.deepEqual(dead, [undefined, undefined])
 })
 
@@ -306,7 +308,11 @@ test('a damaged record is left out, and a page of them hides nothing after it', 
   const damaged = ids.slice(10, 1_050)
   life.life.missing = []
   await life.store.write(
-    damaged.map((id) => ({ type: 'put', key: updateKey(life.id, id), value: Buffer.from('x') })),
+    damaged.map((id) => ({
+      type: 'put',
+      key: kinds.update.key(life.id, id),
+      value: Buffer.from('x'),
+    })),
     { sync: true },
   )
   assert.deepEqual(await life.pageIds(), [...ids.slice(0, 10), ...ids.slice(1_050)])
@@ -328,7 +334,7 @@ async function withLost(count: number): Promise<{ life: QueueLife; left: readonl
   const lost = ids.slice(6, 6 + count)
   const left = ids.filter((id, nth) => nth !== 2 && nth !== 5 && !lost.includes(id))
   await life.store.write(
-    lost.map((id) => ({ type: 'del', key: updateKey(life.id, id) })),
+    lost.map((id) => ({ type: 'del', key: kinds.update.key(life.id, id) })),
     { sync: true },
   )
   return { life, left }
@@ -399,8 +405,8 @@ test('delivered entries after one that is stuck do not accumulate', async () => 
 })
 
 test('whatever happens at the same time, memory and disk agree in the end', async () => {
-  const kinds = fc.constantFrom('push', 'confirm', 'drop', 'newest', 'page', 'expire', 'deliver')
-  const steps = fc.array(fc.tuple(kinds, fc.double({ min: 0, max: 1, noNaN: true })), {
+  const words = fc.constantFrom('push', 'confirm', 'drop', 'newest', 'page', 'expire', 'deliver')
+  const steps = fc.array(fc.tuple(words, fc.double({ min: 0, max: 1, noNaN: true })), {
     maxLength: 30,
   })
   const property = fc.asyncProperty(
@@ -441,15 +447,15 @@ async function run(life: QueueLife, kind: string, share: number): Promise<void> 
 async function assertAgreement(life: QueueLife): Promise<void> {
   const { queue } = life
   assert.equal(life.life.shard.status, 'serving')
-  const key = queueKey('s', life.id)
+  const key = kinds.state.key(life.id)
   const [value] = await life.store.getMany([key])
   const state = decodeQueueState({ key, value: value! })
   assert.equal(state.liveCount, queue.pendingCount)
   assert.equal(state.liveBytes, queue.pendingBytes)
   assert.equal(state.nextId, queue.nextId)
   const stored = await life.store.range({
-    gte: updateKey(life.id, state.floor),
-    lt: updateKey(life.id, 2 ** 31),
+    gte: kinds.update.key(life.id, state.floor),
+    lt: kinds.update.key(life.id, 2 ** 31),
     limit: 10_000,
   })
   assert.equal(stored.length, queue.pendingCount)

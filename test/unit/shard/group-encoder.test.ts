@@ -5,13 +5,8 @@ import fc from 'fast-check'
 import { keyHasher } from '../../../native-bindings/key-hasher.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { hash128 } from '../../../src/shard/idempotency/key-hashes.ts'
-import {
-  halfDayOf,
-  idempotencyKey,
-  queueIdOf,
-  queueKey,
-  updateKey,
-} from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { halfDayOf, queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { type PushOperation, RowPush } from '../../../src/shard/operations.ts'
 import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
 import {
@@ -78,11 +73,11 @@ function shown(operations: readonly StoreOperation[]): string[] {
 
 /** The records of a push, by record.ts. */
 function recordsOf(each: PushOperation): StoreOperation[] {
-  const key = updateKey(each.queue, each.updateId)
+  const key = kinds.update.key(each.queue, each.updateId)
   const update = { type: 'put' as const, key, value: encodeUpdate(key, each) }
   if (each.idempotency === undefined) return [update]
   const { keyHash, acceptedAtMs } = each.idempotency
-  const place = idempotencyKey(halfDayOf(acceptedAtMs), each.queue, keyHash)
+  const place = kinds.idempotencyKey.key(halfDayOf(acceptedAtMs), each.queue, keyHash)
   const value = encodeKey(place, { ...each.idempotency, updateId: each.updateId })
   return [update, { type: 'put', key: place, value }]
 }
@@ -176,7 +171,7 @@ test('ids and counts are encoded to the bytes of record.ts', () => {
     fc.property(fc.array(fc.tuple(queue, state), { maxLength: 12 }), (drawn) => {
       const queues = new Map(drawn.map(([id, each]) => [id, { state: each }]))
       const expected = Array.from(queues, ([id, each]) => {
-        const key = queueKey('s', id)
+        const key = kinds.state.key(id)
         return { type: 'put' as const, key, value: encodeQueueState(key, each.state) }
       })
       assert.deepEqual(shown(encoder.encodeQueueStates(queues)), shown(expected))

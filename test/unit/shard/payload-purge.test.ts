@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { deleteCopies, type PurgedShard, purgePayloads } from '../../../src/shard/payload-purge.ts'
+import { copyKey, kinds } from '../../../src/shard/kinds.ts'
 import * as keys from '../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { KeyRange, PurgeOptions } from '../../../src/store/store.ts'
@@ -52,28 +53,28 @@ class World {
 }
 
 function ids(from: number, end: number): KeyRange {
-  return { first: keys.updateKey(queue, from), last: keys.updateKey(queue, end) }
+  return { first: kinds.update.key(queue, from), last: kinds.update.key(queue, end) }
 }
 
 test('what is marked is an id that no update has or can get', async () => {
   const world = await World.open([
-    ...[1, 2, 5, 6].map((id) => keys.updateKey(queue, id)),
-    keys.leftUpdateKey(queue, 3),
-    keys.deadLetterKey(queue, 4),
-    keys.updateKey(other, 7),
+    ...[1, 2, 5, 6].map((id) => kinds.update.key(queue, id)),
+    kinds.leftUpdate.key(queue, 3),
+    kinds.deadLetter.key(queue, 4),
+    kinds.update.key(other, 7),
   ])
   assert.deepEqual(await purgePayloads(world.shard, [queue]), ['3/torn-end'])
-  assert.deepEqual(await world.marked(ids(0, 6)), keys.updateKey(queue, 0))
-  assert.deepEqual(await world.marked(ids(1, 99)), keys.updateKey(queue, 7))
+  assert.deepEqual(await world.marked(ids(0, 6)), kinds.update.key(queue, 0))
+  assert.deepEqual(await world.marked(ids(1, 99)), kinds.update.key(queue, 7))
   assert.equal(await world.marked(ids(1, 6)), undefined)
-  const left = { first: keys.leftUpdateKey(queue, 2), last: keys.leftUpdateKey(queue, 8) }
-  assert.deepEqual(await world.marked(left), keys.leftUpdateKey(queue, 7))
+  const left = { first: kinds.leftUpdate.key(queue, 2), last: kinds.leftUpdate.key(queue, 8) }
+  assert.deepEqual(await world.marked(left), kinds.leftUpdate.key(queue, 7))
 })
 
 test('ids that are about to be used are in no range, and a new numbering ends the marks', async () => {
   const world = await World.open([])
   await purgePayloads(world.shard, [queue])
-  const updates = world.asked?.ranges.filter(({ first }) => first[0] === keys.startOf('u')[0])
+  const updates = world.asked?.ranges.filter(({ first }) => first[0] === kinds.update.prefix)
   assert.deepEqual(updates, [ids(0, 99), ids(1_000_100, keys.updateIdEnd - 1)])
   world.nextId = 50
   assert.equal(await world.marked(ids(0, 99)), undefined)
@@ -82,29 +83,29 @@ test('ids that are about to be used are in no range, and a new numbering ends th
 })
 
 test('what an earlier numbering has left is purged, and its dead letters stay', async () => {
-  const earlier = [2_147_000_001, 2_147_000_002].map((id) => keys.deadLetterKey(queue, id))
+  const earlier = [2_147_000_001, 2_147_000_002].map((id) => kinds.deadLetter.key(queue, id))
   const world = await World.open(earlier)
   await purgePayloads(world.shard, [queue])
-  const [first, last] = [2_147_000_001, 2_147_000_009].map((id) => keys.deadLetterKey(queue, id))
+  const [first, last] = [2_147_000_001, 2_147_000_009].map((id) => kinds.deadLetter.key(queue, id))
   assert(first !== undefined && last !== undefined)
   const isAsked = world.asked?.ranges.some(
     (range) => Buffer.compare(range.first, first) <= 0 && Buffer.compare(range.last, last) >= 0,
   )
   assert.equal(isAsked, true)
-  assert.deepEqual(await world.marked({ first, last }), keys.deadLetterKey(queue, 2_147_000_003))
+  assert.deepEqual(await world.marked({ first, last }), kinds.deadLetter.key(queue, 2_147_000_003))
 })
 
 test('more live ids than one read returns are passed over', async () => {
-  const live = Array.from({ length: 2_500 }, (_, n) => keys.updateKey(queue, n + 1))
+  const live = Array.from({ length: 2_500 }, (_, n) => kinds.update.key(queue, n + 1))
   const world = await World.open(live)
   world.nextId = 4_000
   await purgePayloads(world.shard, [queue])
   assert.equal(await world.marked(ids(1, 2_500)), undefined)
-  assert.deepEqual(await world.marked(ids(1, 2_501)), keys.updateKey(queue, 2_501))
+  assert.deepEqual(await world.marked(ids(1, 2_501)), kinds.update.key(queue, 2_501))
 })
 
 test('attempts are marked around their key, so that those which stay or come do', async () => {
-  const key = keys.queueKey('a', queue)
+  const key = kinds.attempts.key(queue)
   const world = await World.open([key])
   await purgePayloads(world.shard, [queue])
   await world.marked({ first: key, last: key })
@@ -119,7 +120,7 @@ test('attempts that later ones have replaced are in no file', async (t) => {
   const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
   await store.open()
   t.after(() => store.close())
-  const key = keys.queueKey('a', queue)
+  const key = kinds.attempts.key(queue)
   const put = (text: string): Promise<void> =>
     store.write([{ type: 'put', key, value: Buffer.from(text) }], { sync: true })
   const hasPayload = (): boolean =>
@@ -155,19 +156,19 @@ test('the payloads of a queue whose bot has left memory are purged', async () =>
   shard.forget(life.id)
   await life.wait(shard.purge([life.id]))
   const last = asked[0]?.ranges[0]?.last
-  assert.deepEqual(last, keys.updateKey(life.id, pushed.at(-1) ?? 0))
+  assert.deepEqual(last, kinds.update.key(life.id, pushed.at(-1) ?? 0))
 })
 
 test('copies of damaged records of these queues that may have payloads are deleted, and no other record', async () => {
   const damaged = [
-    keys.updateKey(queue, 1),
-    keys.leftUpdateKey(queue, 2),
-    keys.deadLetterKey(queue, 3),
-    keys.queueKey('a', queue),
+    kinds.update.key(queue, 1),
+    kinds.leftUpdate.key(queue, 2),
+    kinds.deadLetter.key(queue, 3),
+    kinds.attempts.key(queue),
   ]
-  const stays = [keys.updateKey(other, 1), keys.queueKey('s', queue)]
-  const copies = [...damaged, ...stays].map((key) => keys.keptKey(key))
-  const world = await World.open([...copies, keys.updateKey(queue, 1)])
+  const stays = [kinds.update.key(other, 1), kinds.state.key(queue)]
+  const copies = [...damaged, ...stays].map((key) => copyKey(key))
+  const world = await World.open([...copies, kinds.update.key(queue, 1)])
   const deleted = await deleteCopies(world.shard, [queue])
   assert.deepEqual(
     deleted.map((key) => key.toString('hex')).toSorted(),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { queueIdOf, updateIdOfKey, updateKey } from '../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf, updateIdOfKey } from '../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
@@ -240,11 +241,11 @@ test('leftovers of a crash below the floor are found, and those above it stay', 
   await shard.commit([push(1_000)], waited)
   const dead = Array.from({ length: 2_100 }, (_, at) => ({
     type: 'put' as const,
-    key: updateKey(queue, at * 7),
+    key: kinds.update.key(queue, at * 7),
     value: Buffer.from('old'),
   }))
   await store.write(
-    dead.filter(({ key }) => !key.equals(updateKey(queue, 1_001))),
+    dead.filter(({ key }) => !key.equals(kinds.update.key(queue, 1_001))),
     { sync: true },
   )
   const before = await storedIds(store)
@@ -263,7 +264,7 @@ test('a long range of dead records is passed once and not once per deleted slice
   const { shard } = await openShard(store)
   const other = queueIdOf(124, false)
   shard.track(other, freshState(9_000))
-  const dead = Array.from({ length: 3_000 }, (_, at) => updateKey(other, 1_000 + at))
+  const dead = Array.from({ length: 3_000 }, (_, at) => kinds.update.key(other, 1_000 + at))
   await store.write(
     dead.map((key) => ({ type: 'put', key, value: Buffer.from('old') })),
     { sync: true },

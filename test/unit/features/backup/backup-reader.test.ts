@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { BackupReader } from '../../../../src/features/backup/backup-reader.ts'
-import { updateKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import type { StoreEntry } from '../../../../src/store/store.ts'
 import { backupBytes, sectionsOf } from '../../../support/store/small-backup.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
@@ -21,7 +21,7 @@ async function recordsOf(reader: BackupReader, shard: number): Promise<StoreEntr
 }
 
 test('the records of each shard can be read in any order, also those of frames larger than a read', async (t) => {
-  const large = { key: updateKey(7, 1), value: Buffer.alloc(1_000_000, 'x') }
+  const large = { key: kinds.update.key(7, 1), value: Buffer.alloc(1_000_000, 'x') }
   const sections = [...sectionsOf(2, [101, 102, 103]), { entries: [large, large] }]
   const shards = [...sections, { entries: [] }]
   const reader = await open(t, backupBytes(shards))

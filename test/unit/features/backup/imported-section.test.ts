@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import {
-  deadLetterKey,
-  expiryKey,
-  keptKey,
-  queueIdOf,
-  queueKey,
-  updateKey,
-} from '../../../../src/shard/records/record-keys.ts'
+import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
 import {
   decodeQueueState,
@@ -30,7 +24,7 @@ const options = {
 }
 
 function registration(botId: number): StoreEntry {
-  return { key: queueKey('b', botId), value: Buffer.from('{}') }
+  return { key: kinds.bot.key(botId), value: Buffer.from('{}') }
 }
 
 test('the ids of every queue go on above all that the source may have given since', () => {
@@ -57,9 +51,9 @@ test('a registered bot without ids begins above all first ids, in both of its qu
   assert.deepEqual(
     added.map(({ shard, entry }) => [shard, entry.key.toString('hex')]),
     [
-      [1, queueKey('s', queueIdOf(101, true)).toString('hex')],
-      [3, queueKey('s', queueIdOf(103, false)).toString('hex')],
-      [3, queueKey('s', queueIdOf(103, true)).toString('hex')],
+      [1, kinds.state.key(queueIdOf(101, true)).toString('hex')],
+      [3, kinds.state.key(queueIdOf(103, false)).toString('hex')],
+      [3, kinds.state.key(queueIdOf(103, true)).toString('hex')],
     ],
   )
   for (const { entry } of added) {
@@ -75,16 +69,16 @@ test('a registered bot without ids begins above all first ids, in both of its qu
 test('all other records stay as they are, in the shard of their bot', () => {
   const section = new ImportedSection(options)
   const keys = [
-    updateKey(queueIdOf(102, true), 7),
-    queueKey('w', 102),
-    expiryKey(5, 102),
-    keptKey(updateKey(102, 7)),
+    kinds.update.key(queueIdOf(102, true), 7),
+    kinds.settings.key(102),
+    kinds.expiry.key(5, 102),
+    copyKey(kinds.update.key(102, 7)),
   ]
   for (const key of keys) {
     const entry = { key, value: Buffer.from('any bytes') }
     assert.deepEqual(section.take(entry), { shard: 2, entry })
   }
-  const unknown = { key: keptKey(Buffer.from('junk')), value: Buffer.from('any bytes') }
+  const unknown = { key: copyKey(Buffer.from('junk')), value: Buffer.from('any bytes') }
   assert.deepEqual(section.take(unknown), { shard: 3, entry: unknown })
   assert.deepEqual([...section.added()], [])
 })
@@ -114,7 +108,7 @@ test('damaged ids stay as they are where a server counts them anew, and are refu
 test('a record of a later version is refused: a kind, a layout, a reason or a type that is not known', () => {
   const section = new ImportedSection(options)
   const update = { acceptedAtS: 1, expiresAtS: 2, orderingKey: '', text: Buffer.from('"a":1') }
-  const [key, dead] = [updateKey(101, 7), deadLetterKey(101, 7)]
+  const [key, dead] = [kinds.update.key(101, 7), kinds.deadLetter.key(101, 7)]
   const letter = {
     ...update,
     typeNumber: 0,

@@ -3,12 +3,8 @@ import { test } from 'node:test'
 import { ImportedShards, shardsFilledMax } from '../../../../src/features/backup/imported-shards.ts'
 import { typeMoves } from '../../../../src/features/backup/retyped.ts'
 import { ShardMap } from '../../../../src/process/shard-map.ts'
-import {
-  botIdOf,
-  queueIdOf,
-  queueKey,
-  updateKey,
-} from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { botIdOf, queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { decodeQueueState } from '../../../../src/shard/records/record.ts'
 import { queueOfRecord } from '../../../../src/shard/shard-records.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
@@ -94,11 +90,11 @@ for (const [from, to] of [
     // Each bot has a registration, an update, and the ids of both of its queues, of which the import adds one.
     assert.deepEqual([all.size, records], [botIds.length * 4, botIds.length * 3])
     for (const botId of botIds) {
-      const entry = all.get(queueKey('s', botId).toString('hex'))
+      const entry = all.get(kinds.state.key(botId).toString('hex'))
       assert.equal(decodeQueueState(entry!).nextId, 4_000_000 + botId)
-      const update = all.get(updateKey(botId, 2_999_999 + botId).toString('hex'))
+      const update = all.get(kinds.update.key(botId, 2_999_999 + botId).toString('hex'))
       assert.equal(update?.value.toString(), `update of ${botId}`)
-      assert(all.has(queueKey('s', queueIdOf(botId, true)).toString('hex')))
+      assert(all.has(kinds.state.key(queueIdOf(botId, true)).toString('hex')))
     }
     assert(openMost <= shardsFilledMax)
     assert.equal(progress.at(-1), `${to}/${to}`)

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { retyped, typeMoves } from '../../../../src/features/backup/retyped.ts'
 import { maskOfNumbers } from '../../../../src/kit/update-types.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import {
   decodeJson,
   decodeLeftUpdate,
@@ -13,7 +14,7 @@ import {
 } from '../../../../src/shard/records/record.ts'
 
 const queue = queueIdOf(100, false)
-const key = updateKey(queue, 7)
+const key = kinds.update.key(queue, 7)
 const moves = typeMoves(
   ['order:order.id', 'ping', 'sale:order.id', 'task:id'],
   ['ping', 'task:id', 'new:x', 'order:order.id', 'sale:order.id'],
@@ -56,7 +57,7 @@ test('dead letters and kept updates keep their types by name', () => {
 /** Returns the JSON of a record of this kind after the move. */
 function movedJson(kind: string, json: unknown): unknown {
   const ownKey =
-    kind === 'w' ? queueKey('w', queue) : Buffer.concat([Buffer.from(kind), key.subarray(1)])
+    kind === 'w' ? kinds.settings.key(queue) : Buffer.concat([Buffer.from(kind), key.subarray(1)])
   return decodeJson(retyped({ key: ownKey, value: encodeJson(ownKey, json) }, moves))
 }
 

@@ -22,7 +22,7 @@ import { LateStore } from '../../../support/store/late-store.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../../support/store/shard-life.ts'
 import { bot as record, freshState, push } from '../../../support/store/shard-records.ts'
 
-const kinds = [
+const steps = [
   'push',
   'push',
   'push',
@@ -41,7 +41,7 @@ const kinds = [
 ] as const
 
 interface Choice {
-  readonly kind: (typeof kinds)[number]
+  readonly kind: (typeof steps)[number]
   readonly queue: number
   readonly amount: number
   readonly isWaited: boolean
@@ -243,7 +243,7 @@ async function assertSame(fleet: Fleet, model: Model, clock: FakeClock): Promise
 
 test('the fleet knows what a naive model knows, whenever its filling began and however long reads take', async () => {
   const choice: fc.Arbitrary<Choice> = fc.record({
-    kind: fc.constantFrom(...kinds),
+    kind: fc.constantFrom(...steps),
     // Most changes are of one queue, so that its history is long.
     queue: fc.constantFrom(0, 0, 0, 0, 1, 2, 3, 4),
     amount: fc.nat(10),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KeptSweeper } from '../../../../src/features/look-back/kept-sweeper.ts'
-import { queueKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
@@ -142,7 +142,7 @@ test('a bot whose removal fails keeps what it kept', async () => {
   for (let isFailed = false; !isFailed; ) {
     await bots.clock.advance(5)
     const [held] = store.held
-    isFailed = held?.operations.some(({ key }) => key.equals(queueKey('b', 100))) === true
+    isFailed = held?.operations.some(({ key }) => key.equals(kinds.bot.key(100))) === true
     await (isFailed ? held?.fail('EIO') : held?.release())
   }
   await store.releaseAll()
@@ -191,7 +191,7 @@ test('while the settings of a queue are damaged, nothing of it goes for its age,
     await keep(botId)
   }
   const value = Buffer.from('broken')
-  await store.write([{ type: 'put', key: queueKey('w', 100), value }], { sync: true })
+  await store.write([{ type: 'put', key: kinds.settings.key(100), value }], { sync: true })
   // The bots are no more in memory then.
   await bots.clock.advance(ownMs + 120_000)
   assert.deepEqual([shard.kept.of(100).count, shard.kept.of(101).count], [1, 0])
@@ -211,7 +211,7 @@ test('what is kept of a bot whose record may be lost stays', async () => {
   await bots.register(100)
   await keep(100)
   await bots.clock.advance(2_000)
-  await store.write([{ type: 'del', key: queueKey('b', 100) }], { sync: true })
+  await store.write([{ type: 'del', key: kinds.bot.key(100) }], { sync: true })
   bots.registry.bots.doubt(0)
   await bots.clock.advance(120_000)
   assert.equal(shard.kept.of(100).count, 1)

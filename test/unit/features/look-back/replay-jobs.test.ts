@@ -10,7 +10,7 @@ import {
   replaysRunningMax,
 } from '../../../../src/features/look-back/replay-jobs.ts'
 import { updateIdRenumber } from '../../../../src/queue/update-queue.ts'
-import { queueKey, replayKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { encodeQueueState } from '../../../../src/shard/records/record.ts'
 import type { StoredReplay } from '../../../../src/shard/records/stored.ts'
 import { until } from '../../../support/kit/until.ts'
@@ -481,7 +481,7 @@ test('a removed bot leaves no job', async () => {
   const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 10 }))
   await bots.clock.advance(250)
   await bots.wait(bots.registry.remove(botId))
-  const stored = (): Promise<unknown> => store.getMany([replayKey(botId, jobId)])
+  const stored = (): Promise<unknown> => store.getMany([kinds.replay.key(botId, jobId)])
   assert.deepEqual(await stored(), [undefined])
   await bots.clock.advance(5_000)
   assert.deepEqual(await stored(), [undefined])
@@ -495,18 +495,18 @@ test('a job whose bot is gone removes itself', async () => {
   await push(bots, 10)
   await confirm(bots, queue)
   const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 1 }))
-  await store.write([{ type: 'del', key: queueKey('b', botId) }], { sync: true })
+  await store.write([{ type: 'del', key: kinds.bot.key(botId) }], { sync: true })
   const bot = bots.registry.bots.loaded(botId)
   if (bot !== undefined) bots.registry.bots.forget(bot)
   await bots.clock.advance(5_000)
-  assert.deepEqual(await store.getMany([replayKey(botId, jobId)]), [undefined])
+  assert.deepEqual(await store.getMany([kinds.replay.key(botId, jobId)]), [undefined])
 })
 
 test('a job ends when a new numbering has begun, because its ids are used for other updates then', async () => {
   const store = new MemoryStore()
   const first = await open({ store: () => store })
   await first.bots.clock.advance(1_000)
-  const key = queueKey('s', botId)
+  const key = kinds.state.key(botId)
   const value = encodeQueueState(key, freshState(updateIdRenumber - 50))
   await store.write([{ type: 'put', key, value }], { sync: true })
   const { bots, queue } = await open({ store: () => store, clock: first.bots.clock })

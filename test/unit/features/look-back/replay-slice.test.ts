@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ExpirySweeper } from '../../../../src/bots/expiry-sweeper.ts'
 import { PostboteError } from '../../../../src/kit/errors.ts'
 import { deadLetterLifeMs, deadLettersPerRead } from '../../../../src/kit/limits.ts'
-import { deadLetterKey, queueKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { encodeQueueState } from '../../../../src/shard/records/record.ts'
 import { updateIdRenumber, type UpdateQueue } from '../../../../src/queue/update-queue.ts'
@@ -111,7 +111,7 @@ test('all dead letters are replayed in their order, regardless of the types that
     pending.map((update) => update.body().toString()),
     replayed.map(({ newUpdateId }, n) => `{"update_id":${newUpdateId},"message":{"n":${n}}}`),
   )
-  assert.deepEqual(await store.getMany(ids.map((id) => deadLetterKey(botId, id))), [
+  assert.deepEqual(await store.getMany(ids.map((id) => kinds.deadLetter.key(botId, id))), [
     undefined,
     undefined,
     undefined,
@@ -251,7 +251,7 @@ test('a replay begins a new numbering in the same cases as a push', async () => 
   const { bots, ids } = await open(1, store)
   await bots.clock.advance(200_000)
   assert.equal(bots.registry.bots.loaded(botId), undefined)
-  const key = queueKey('s', botId)
+  const key = kinds.state.key(botId)
   const value = encodeQueueState(key, freshState(updateIdRenumber + 1))
   await store.write([{ type: 'put', key, value }], { sync: true })
   const id = await bots.wait(replay(bots, ids[0] ?? 0))
@@ -270,7 +270,7 @@ test('the two queues of a bot have separate dead letters', async () => {
 test('a removed bot loses its dead letters', async () => {
   const { bots, store, ids } = await open(2)
   await bots.wait(bots.registry.remove(botId))
-  const keys = ids.map((id) => deadLetterKey(botId, id))
+  const keys = ids.map((id) => kinds.deadLetter.key(botId, id))
   assert.deepEqual(await store.getMany(keys), [undefined, undefined])
   assert.equal(bots.counters.counts.dead_letters_dropped, 2)
   await bots.register(botId)
@@ -288,7 +288,7 @@ test('the sweep removes dead letters after their seven days, also those of bots 
   })
   await bots.clock.advance(240_000)
   assert.equal(bots.registry.bots.loaded(botId), undefined)
-  const keys = ids.map((id) => deadLetterKey(botId, id))
+  const keys = ids.map((id) => kinds.deadLetter.key(botId, id))
   bots.clock.jump(deadLetterLifeMs - 300_000)
   await bots.clock.advance(60_000)
   assert.notDeepEqual(await store.getMany(keys), [undefined])

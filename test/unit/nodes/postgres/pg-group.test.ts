@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { updateKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { pgGroup, type PgGroup, tableOf } from '../../../../src/nodes/postgres/pg-group.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
@@ -65,7 +65,7 @@ const updateKeys = fc
       fc.integer({ min: 2 ** 32 - 4, max: 2 ** 32 - 1 }),
     ),
   })
-  .map(({ queue, updateId }) => updateKey(queue, updateId))
+  .map(({ queue, updateId }) => kinds.update.key(queue, updateId))
 const otherKeys = fc
   .tuple(fc.constantFrom('a', 's', 's1', 't', 'v', 'q'), fc.uint8Array({ maxLength: 2 }))
   .map(([first, rest]) => Buffer.concat([Buffer.from(first), rest]))
@@ -90,26 +90,31 @@ test('a group has the effect of its operations one by one', () => {
 
 test('consecutive ids of a queue are deleted as one range, in whatever order they come', () => {
   const ids = [258, 255, 257, 256, 300]
-  const { updateRuns } = pgGroup(ids.map((updateId) => del(updateKey(7, updateId))))
-  assert.deepEqual(updateRuns.from, [updateKey(7, 255), updateKey(7, 300)])
+  const { updateRuns } = pgGroup(ids.map((updateId) => del(kinds.update.key(7, updateId))))
+  assert.deepEqual(updateRuns.from, [kinds.update.key(7, 255), kinds.update.key(7, 300)])
   const zero = Buffer.alloc(1)
   assert.deepEqual(
     updateRuns.to,
-    [258, 300].map((updateId) => Buffer.concat([updateKey(7, updateId), zero])),
+    [258, 300].map((updateId) => Buffer.concat([kinds.update.key(7, updateId), zero])),
   )
 })
 
 test('the last id of a queue and the first of the next are no run', () => {
   const group = pgGroup([
-    del(updateKey(1, 2 ** 32 - 1)),
-    del(updateKey(2, 0)),
-    del(updateKey(2, 1)),
+    del(kinds.update.key(1, 2 ** 32 - 1)),
+    del(kinds.update.key(2, 0)),
+    del(kinds.update.key(2, 1)),
   ])
-  assert.deepEqual(group.updateRuns.from, [updateKey(1, 2 ** 32 - 1), updateKey(2, 0)])
+  assert.deepEqual(group.updateRuns.from, [
+    kinds.update.key(1, 2 ** 32 - 1),
+    kinds.update.key(2, 0),
+  ])
 })
 
 test('keys that are no ids of updates are deleted one by one', () => {
-  const longer = [5, 6].map((updateId) => Buffer.concat([updateKey(1, updateId), Buffer.from('x')]))
+  const longer = [5, 6].map((updateId) =>
+    Buffer.concat([kinds.update.key(1, updateId), Buffer.from('x')]),
+  )
   const group = [Buffer.from('u1'), Buffer.from('u2'), ...longer]
   assert.deepEqual(pgGroup(group.map(del)).updateRuns.from.length, group.length)
 })

@@ -4,7 +4,7 @@ import { deadLetterLifeMs, deadLettersPerRead } from '../../../../src/kit/limits
 import { deadLetterBytesMax, deadLettersMax } from '../../../../src/queue/kept/dead-letters.ts'
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import { DiskEntry } from '../../../../src/queue/queued-update.ts'
-import { deadLetterKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { LostReason, PendingUpdate } from '../../../../src/delivery/delivery-source.ts'
@@ -184,7 +184,7 @@ test('updates that are buried while the index is read do not wait, and are not l
   assert.deepEqual(await listedIds(life), ids.slice(-deadLettersMax))
   assert.equal(life.counters.counts.dead_letters_evicted, 3)
   await life.clock.advance(20)
-  const stored = await life.store.getMany(ids.map((id) => deadLetterKey(life.id, id)))
+  const stored = await life.store.getMany(ids.map((id) => kinds.deadLetter.key(life.id, id)))
   assert.equal(stored.filter((value) => value !== undefined).length, deadLettersMax)
 })
 
@@ -244,7 +244,9 @@ test('a dead letter is gone after exactly seven days, and from disk with the nex
   assert.deepEqual(await listedIds(life), [second])
   await life.clock.advance(20)
   assert.equal(life.counters.counts.dead_letters_expired, 1)
-  const stored = await life.store.getMany([first, second].map((id) => deadLetterKey(life.id, id)))
+  const stored = await life.store.getMany(
+    [first, second].map((id) => kinds.deadLetter.key(life.id, id)),
+  )
   assert.deepEqual(
     stored.map((value) => value !== undefined),
     [false, true],
@@ -276,7 +278,7 @@ test('a damaged dead letter is left out of all lists and removed with all others
   const life = await QueueLife.open()
   const ids = await addDeadLetters(life, texts(3))
   await life.clock.advance(20)
-  const key = deadLetterKey(life.id, ids[1] ?? 0)
+  const key = kinds.deadLetter.key(life.id, ids[1] ?? 0)
   await life.store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
   await life.reload()
   assert.deepEqual(await listedIds(life), [ids[0], ids[2]])

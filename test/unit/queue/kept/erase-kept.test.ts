@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type Erasing, eraseKept } from '../../../../src/queue/kept/erase-kept.ts'
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import type { ErasedPending } from '../../../../src/queue/queue-removals.ts'
-import { keptRunKey, updateKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { QueueLife } from '../../../support/queue/queue-life.ts'
@@ -47,7 +47,9 @@ for (const where of ['in memory', 'on disk', 'both'] as const) {
       [ids[0], ids[2], ids[3]],
     )
     assert.deepEqual([life.queue.pendingCount, life.queue.pendingBytes], [2, 24])
-    assert.deepEqual(await life.store.getMany([updateKey(life.id, ids[0] ?? 0)]), [undefined])
+    assert.deepEqual(await life.store.getMany([kinds.update.key(life.id, ids[0] ?? 0)]), [
+      undefined,
+    ])
     assert.deepEqual(await life.wait(life.pageIds()), [ids[1], ids[4]])
     assert.equal((await erase(life)).count, 0)
     const again = await QueueLife.open({ store: life.store })
@@ -108,7 +110,7 @@ test('kept updates with a key are removed alone and out of runs, and the counts 
   )
   const { count, bytes } = shard.kept.of(life.id)
   assert.deepEqual({ count, bytes }, { count: 2, bytes: 24 })
-  assert.deepEqual(await life.store.getMany([keptRunKey(life.id, third)]), [undefined])
+  assert.deepEqual(await life.store.getMany([kinds.keptRun.key(life.id, third)]), [undefined])
   assert.equal(await eraseLeft(life), 0)
 })
 
@@ -116,12 +118,15 @@ test('dead records below the floor, which are about to be deleted, are removed a
   const store = new MemoryStore()
   const life = await QueueLife.open({ store })
   const [first = 0, second = 0] = await push(life, 'abb')
-  const dead = await store.getMany([updateKey(life.id, first), updateKey(life.id, second)])
+  const dead = await store.getMany([
+    kinds.update.key(life.id, first),
+    kinds.update.key(life.id, second),
+  ])
   life.queue.advance(second + 1, 'confirm')
   await life.clock.advance(1_000)
   const back = [first, second].map((id, nth) => ({
     type: 'put' as const,
-    key: updateKey(life.id, id),
+    key: kinds.update.key(life.id, id),
     value: dead[nth] ?? Buffer.alloc(0),
   }))
   await store.write(back, { sync: true })

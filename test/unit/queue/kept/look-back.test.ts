@@ -5,12 +5,7 @@ import { type LookBack, lookPageRecords } from '../../../../src/queue/kept/look-
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import { keysMeantBy } from '../../../../src/queue/check/ordering-key.ts'
 import { trimKept } from '../../../../src/queue/kept/kept-trimmer.ts'
-import {
-  keptRunKey,
-  leftUpdateKey,
-  queueKey,
-  updateKey,
-} from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { emptyQueueState, encodeQueueState } from '../../../../src/shard/records/record.ts'
 import { recountSkippedIds } from '../../../../src/shard/recovery/recount.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
@@ -74,9 +69,9 @@ test('without retention, nothing more is stored than the queue itself', async ()
   life.queue.advance(second, 'confirm')
   life.queue.remove(await life.queue.pendingAfter(first, 1))
   await life.clock.advance(1_000)
-  const kinds = await life.store.range({ gte: Buffer.from('a'), lt: Buffer.from('z'), limit: 99 })
+  const found = await life.store.range({ gte: Buffer.from('a'), lt: Buffer.from('z'), limit: 99 })
   assert.deepEqual(
-    kinds.map(({ key }) => String.fromCharCode(key[0] ?? 0)),
+    found.map(({ key }) => String.fromCharCode(key[0] ?? 0)),
     ['s', 'u', 'x'],
   )
 })
@@ -180,11 +175,15 @@ test('what is too old goes and its records with it, a run as a whole', async () 
   assert.equal(oldestMs, leftAtMs)
   assert.deepEqual(await statesOf(life), ['-2 delivered', '-1 pending'])
   await life.clock.advance(1_000)
-  const gone = [updateKey(life.id, first), updateKey(life.id, second), keptRunKey(life.id, first)]
+  const gone = [
+    kinds.update.key(life.id, first),
+    kinds.update.key(life.id, second),
+    kinds.keptRun.key(life.id, first),
+  ]
   assert.deepEqual(await life.store.getMany(gone), [undefined, undefined, undefined])
   assert.deepEqual(keptBy(life), { count: 1, bytes: textBytes })
   await life.wait(trimKept({ queue: life.id, shard }, { leftFromMs: Infinity, bytes: 0 }))
-  const rest = [queueKey('n', life.id), leftUpdateKey(life.id, third)]
+  const rest = [kinds.keptState.key(life.id), kinds.leftUpdate.key(life.id, third)]
   assert.deepEqual(await life.store.getMany(rest), [undefined, undefined])
 })
 
@@ -224,7 +223,7 @@ test('an update is removed out of its run, and the last one with the run', async
   assert.deepEqual(await statesOf(life), ['-3 confirmed', '-1 pending'])
   assert.equal(await life.wait(dropKept(shard, life.id, first)), true)
   assert.equal(shard.kept.of(life.id).count, 0)
-  assert.deepEqual(await life.store.getMany([keptRunKey(life.id, first)]), [undefined])
+  assert.deepEqual(await life.store.getMany([kinds.keptRun.key(life.id, first)]), [undefined])
 })
 
 test('if the ids and counts are damaged, the count begins after the last run, and what is kept is counted, too', async () => {
@@ -233,7 +232,7 @@ test('if the ids and counts are damaged, the count begins after the last run, an
   life.queue.advance(first + 2, 'confirm')
   life.queue.remove(await life.queue.pendingAfter(first + 1, 1))
   await life.clock.advance(1_000)
-  await damage(life, queueKey('s', life.id), queueKey('n', life.id))
+  await damage(life, kinds.state.key(life.id), kinds.keptState.key(life.id))
   const again = await crash(life)
   assert.deepEqual(await again.pageIds(), [first + 3])
   assert(again.queue.nextId > first + recountSkippedIds)
@@ -253,15 +252,18 @@ test('what has left is pending again only if all three records that tell it are 
       await life.clock.advance(50)
     }
     await life.clock.advance(1_000)
-    const keyOf = (kind: 's' | 'l' | 'n'): Buffer =>
-      kind === 'l' ? keptRunKey(life.id, first + 2) : queueKey(kind, life.id)
-    await damage(life, ...damaged.map(keyOf))
+    const keyOf = {
+      s: kinds.state.key(life.id),
+      l: kinds.keptRun.key(life.id, first + 2),
+      n: kinds.keptState.key(life.id),
+    } as const
+    await damage(life, ...damaged.map((kind) => keyOf[kind]))
     let again = await crash(life)
     const pending = mask === 7 ? [first + 2, first + 3, first + 4] : [first + 4]
     assert.deepEqual(await again.pageIds(), pending, damaged.join())
     // What was counted anew tells it again.
     for (const kind of ['s', 'n'] as const) {
-      await damage(life, queueKey(kind, life.id))
+      await damage(life, keyOf[kind])
       again = await crash(again)
       assert.deepEqual(await again.pageIds(), pending, `${damaged.join()}, then ${kind}`)
     }
@@ -273,13 +275,13 @@ test('what has left is pending again only if all three records that tell it are 
 test('an update that is kept alone is not pending again because its deletion was lost', async () => {
   const life = await openKeeping()
   const [first = 0, second = 0] = await life.push(2)
-  const key = updateKey(life.id, second)
+  const key = kinds.update.key(life.id, second)
   const [value] = await life.store.getMany([key])
   assert(value !== undefined)
   life.queue.remove(await life.queue.pendingAfter(first, 1))
   await life.clock.advance(1_000)
   await life.store.write([{ type: 'put', key, value }], { sync: true })
-  await damage(life, queueKey('s', life.id))
+  await damage(life, kinds.state.key(life.id))
   const again = await crash(life)
   assert.deepEqual(await again.pageIds(), [first])
   assert.deepEqual((await statesOf(again)).length, 2)
@@ -289,7 +291,7 @@ test('an update that is kept alone is not pending again because its deletion was
 test('a new id is above those of all that is kept', async () => {
   const store = new MemoryStore()
   const { id: queue } = await QueueLife.open({ store })
-  const key = queueKey('s', queue)
+  const key = kinds.state.key(queue)
   // Far above those at which a numbering may begin.
   const value = encodeQueueState(key, emptyQueueState(2 ** 30))
   await store.write([{ type: 'put', key, value }], { sync: true })
@@ -298,7 +300,7 @@ test('a new id is above those of all that is kept', async () => {
   const ids = await life.push(2)
   life.queue.remove(await life.queue.pendingAfter(0, 2))
   await life.clock.advance(1_000)
-  await damage(life, queueKey('s', life.id))
+  await damage(life, kinds.state.key(life.id))
   const again = await crash(life)
   assert(again.queue.nextId > (ids[1] ?? 0))
 })
@@ -309,7 +311,7 @@ test('damaged counts are counted again before anything is added, and by the firs
     const [first = 0] = await life.push(3)
     life.queue.advance(first + 2, 'confirm')
     await life.clock.advance(1_000)
-    await damage(life, queueKey('n', life.id))
+    await damage(life, kinds.keptState.key(life.id))
     const again = await crash(life)
     const { shard } = again.life
     if (isLoaded) again.queue.advance(first + 3, 'confirm')
@@ -339,8 +341,8 @@ test('a damaged run costs no other run: neither the sweep of leftovers nor a cou
       life.queue.advance(end, 'confirm')
       await life.clock.advance(50)
     }
-    const key = keptRunKey(life.id, first + damaged * 2)
-    await damage(life, key, ...(damaged === 1 ? [queueKey('s', life.id)] : []))
+    const key = kinds.keptRun.key(life.id, first + damaged * 2)
+    await damage(life, key, ...(damaged === 1 ? [kinds.state.key(life.id)] : []))
     const again = await crash(life)
     await again.wait(again.life.shard.reclaimLeftovers(life.id))
     const { updates } = await again.wait(again.queue.lookBack.find({}, { after: 0, limit: 9 }))
@@ -379,7 +381,7 @@ test('a trim that is under way deletes nothing of a new numbering with the same 
   const ids = await life.push(2)
   assert(ids[0] !== undefined && ids[0] > first && ids[0] < first + 9_000)
   await life.clock.advance(5_000)
-  const stored = await life.store.getMany(ids.map((id) => updateKey(life.id, id)))
+  const stored = await life.store.getMany(ids.map((id) => kinds.update.key(life.id, id)))
   assert(stored.every((value) => value !== undefined))
 })
 

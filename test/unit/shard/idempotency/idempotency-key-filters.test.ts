@@ -8,7 +8,8 @@ import {
   IdempotencyKeyFilters,
   keyFilterSliceKeys,
 } from '../../../../src/shard/idempotency/idempotency-key-filters.ts'
-import { idempotencyKey, queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../../src/store/store.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
@@ -34,7 +35,7 @@ class World {
     const value = Buffer.alloc(1)
     const puts = keys.map((name) => ({
       type: 'put' as const,
-      key: idempotencyKey(halfDay, queue, hash128(name)),
+      key: kinds.idempotencyKey.key(halfDay, queue, hash128(name)),
       value,
     }))
     await this.store.write(puts, { sync: true })

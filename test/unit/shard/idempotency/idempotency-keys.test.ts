@@ -8,13 +8,8 @@ import {
 } from '../../../../src/shard/idempotency/idempotency-keys.ts'
 import { startOf as placeOf } from '../../../../src/shard/idempotency/idempotency-key-filter.ts'
 import { hash128 } from '../../../../src/shard/idempotency/key-hashes.ts'
-import {
-  endOf,
-  halfDayOf,
-  halfDayOfKey,
-  idempotencyKey,
-  startOf,
-} from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { halfDayOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { IdempotencyFact } from '../../../../src/shard/operations.ts'
 import { encodeKey } from '../../../../src/shard/records/record.ts'
@@ -42,8 +37,13 @@ async function priorOf(shard: Shard, key: string, atMs = nowMs) {
 }
 
 async function halfDaysIn(store: MemoryStore | FaultyStore): Promise<number[]> {
-  const range = { gte: startOf('i'), lt: endOf('i'), limit: 100_000, keysOnly: true }
-  return (await store.range(range)).map(({ key }) => halfDayOfKey(key))
+  const range = {
+    gte: kinds.idempotencyKey.start(),
+    lt: kinds.idempotencyKey.range().lt,
+    limit: 100_000,
+    keysOnly: true,
+  }
+  return (await store.range(range)).map(({ key }) => kinds.idempotencyKey.fields(key).halfDay)
 }
 
 test('a key is written with its update, and counted in the state of its queue by UTC day', async () => {
@@ -80,7 +80,11 @@ test('a key has its documented bytes', async () => {
     acceptedAtMs: 1_800_000_123_456,
   }
   await shard.commit([push(29_090_072, { text, idempotency })], waited)
-  const [entry] = await store.range({ gte: startOf('i'), lt: endOf('i'), limit: 1 })
+  const [entry] = await store.range({
+    gte: kinds.idempotencyKey.start(),
+    lt: kinds.idempotencyKey.range().lt,
+    limit: 1,
+  })
   assert.equal(
     entry?.key.toString('hex'),
     '690000a2c2000000000000007b3bf8b157c4238eefe5ae4a66eca81c6b',
@@ -103,7 +107,7 @@ test('the count starts again with each day', async () => {
 
 test('a damaged record is ignored and logged', async () => {
   const { store, life, shard } = await openShard(new MemoryStore())
-  const key = idempotencyKey(halfDayOf(nowMs), queue, hash128('a'))
+  const key = kinds.idempotencyKey.key(halfDayOf(nowMs), queue, hash128('a'))
   const value = encodeKey(key, { updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
   value[7]! ^= 1
   await store.write([{ type: 'put', key, value }], { sync: true })
@@ -114,7 +118,7 @@ test('a damaged record is ignored and logged', async () => {
 test('of two records of a key in two half-days the newer one counts', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const write = (acceptedAtMs: number, updateId: number): Promise<void> => {
-    const key = idempotencyKey(halfDayOf(acceptedAtMs), queue, hash128('a'))
+    const key = kinds.idempotencyKey.key(halfDayOf(acceptedAtMs), queue, hash128('a'))
     const value = encodeKey(key, { updateId, acceptedAtMs, textHash: hash128('text') })
     return store.write([{ type: 'put', key, value }], { sync: true })
   }
@@ -172,7 +176,9 @@ test('once the stored keys were read, a new key is known without a look-up, and 
   const places: string[] = []
   const getMany = store.getMany.bind(store)
   store.getMany = (wanted) => {
-    places.push(...wanted.map((key) => `${halfDayOfKey(key) - halfDayOf(nowMs)}`))
+    places.push(
+      ...wanted.map((key) => `${kinds.idempotencyKey.fields(key).halfDay - halfDayOf(nowMs)}`),
+    )
     return getMany(wanted)
   }
   assert.equal(await priorOf(shard, 'new'), undefined)
@@ -203,7 +209,7 @@ test('a key that another owner stored before the shard was opened again is found
   const { store, shard, clock } = await openShard(new MemoryStore())
   await priorOf(shard, 'other')
   await clock.advance(100)
-  const key = idempotencyKey(halfDayOf(nowMs), queue, hash128('a'))
+  const key = kinds.idempotencyKey.key(halfDayOf(nowMs), queue, hash128('a'))
   const value = encodeKey(key, { updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
   await store.write([{ type: 'put', key, value }], { sync: true })
   shard.idempotency.reset()
@@ -364,7 +370,7 @@ async function openOld(count: number) {
   const puts = (halfDay: number, keys: number) =>
     Array.from({ length: keys }, (_, index) => ({
       type: 'put' as const,
-      key: idempotencyKey(halfDay, queue, hash128(String(index))),
+      key: kinds.idempotencyKey.key(halfDay, queue, hash128(String(index))),
       value,
     }))
   await store.write(

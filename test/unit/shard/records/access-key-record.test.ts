@@ -3,9 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AccessKeyRecord } from '../../../../src/shard/records/access-key-record.ts'
 import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
-import { accessKeyKey, keptKey, logFieldsOfKey } from '../../../../src/shard/records/record-keys.ts'
+import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
 import { encodeJson } from '../../../../src/shard/records/record.ts'
-import { describeKey, queueOfRecord, shardRecords } from '../../../../src/shard/shard-records.ts'
+import {
+  describeKey,
+  logFieldsOf,
+  queueOfRecord,
+  shardRecords,
+} from '../../../../src/shard/shard-records.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { ShardLife } from '../../../support/store/shard-life.ts'
@@ -44,7 +49,7 @@ test('a damaged key is left out and named in the log without its content', async
   for (const id of [first, second]) {
     await life.shard.commit([{ kind: 'accessKey', id, record }], waited)
   }
-  const key = accessKeyKey(first)
+  const key = kinds.accessKey.key(first)
   const [value] = await store.getMany([key])
   const damaged = Buffer.from(value!)
   damaged.writeUInt8(damaged.readUInt8(8) ^ 1, 8)
@@ -56,17 +61,17 @@ test('a damaged key is left out and named in the log without its content', async
 })
 
 test('checks of files know the records of keys, which belong to no bot', () => {
-  const key = accessKeyKey(second)
+  const key = kinds.accessKey.key(second)
   const value = encodeJson(key, record)
   assert.equal(shardRecords.recordFault(key, value), undefined)
-  assert.notEqual(shardRecords.recordFault(accessKeyKey(first), value), undefined)
+  assert.notEqual(shardRecords.recordFault(kinds.accessKey.key(first), value), undefined)
   assert.equal(queueOfRecord(key), undefined)
   assert.equal(describeKey(key), `access key ${second}`)
-  assert.deepEqual(logFieldsOfKey(key), { record: 'access key' })
+  assert.deepEqual(logFieldsOf(key), { record: 'access key' })
 })
 
 test('an import brings keys and copies of damaged ones into the shard that stands for that of the section', () => {
-  const key = accessKeyKey(second)
+  const key = kinds.accessKey.key(second)
   const section = new ImportedSection({
     head: { shard: 0, shards: 4, below: 0, from: 0 },
     skippedIds: 1_000,
@@ -76,7 +81,7 @@ test('an import brings keys and copies of damaged ones into the shard that stand
     hasMarks: false,
     types: 22,
   })
-  for (const each of [key, keptKey(key)]) {
+  for (const each of [key, copyKey(key)]) {
     const entry = { key: each, value: encodeJson(each, record) }
     assert.deepEqual(section.take(entry), { shard: 0, entry })
   }

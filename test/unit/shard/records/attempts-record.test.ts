@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AttemptsRecord } from '../../../../src/shard/records/attempts-record.ts'
-import { logFieldsOfKey, queueIdOf, queueKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { encodeJson } from '../../../../src/shard/records/record.ts'
 import {
   describeKey,
+  logFieldsOf,
   queueOfRecord,
   shardRecords,
   unknownIn,
@@ -47,7 +49,7 @@ test('the attempts of each queue are read with it, until they are replaced or re
 test('damaged attempts are forgotten and named in the log, and their queue is read without them', async () => {
   const { life, store, shard } = await openShard()
   await shard.commit([{ kind: 'attempts', queue: main, record: recordOf('secret?') }], waited)
-  const key = queueKey('a', main)
+  const key = kinds.attempts.key(main)
   const [value] = await store.getMany([key])
   const damaged = Buffer.from(value ?? '')
   damaged.writeUInt8(damaged.readUInt8(8) ^ 1, 8)
@@ -60,12 +62,12 @@ test('damaged attempts are forgotten and named in the log, and their queue is re
 })
 
 test('checks of files know the records of attempts', () => {
-  const key = queueKey('a', main)
+  const key = kinds.attempts.key(main)
   const value = encodeJson(key, recordOf('no'))
   assert.equal(shardRecords.recordFault(key, value), undefined)
-  assert.notEqual(shardRecords.recordFault(queueKey('a', beside), value), undefined)
+  assert.notEqual(shardRecords.recordFault(kinds.attempts.key(beside), value), undefined)
   assert.equal(unknownIn({ key, value }, 22), undefined)
   assert.equal(queueOfRecord(key), main)
   assert.equal(describeKey(key), 'attempts of bot 123')
-  assert.deepEqual(logFieldsOfKey(key), { record: 'attempts', botId: 123, isTest: false })
+  assert.deepEqual(logFieldsOf(key), { record: 'attempts', botId: 123, isTest: false })
 })

@@ -2,13 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
-import {
-  expiryKey,
-  idempotencyKey,
-  deadLetterKey,
-  queueKey,
-  updateKey,
-} from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import {
   assertMark,
   DamagedRecordError,
@@ -57,12 +51,12 @@ const state = {
   idempotencyCount: 7,
 }
 
-const updateAt = updateKey(100, 2_000_001)
-const letterAt = deadLetterKey(100, 2_000_001)
-const keyAt = idempotencyKey(41_666, 100, '0123456789abcdef')
-const stateAt = queueKey('s', 100)
-const botAt = queueKey('b', 100)
-const bucketAt = expiryKey(30_000_000, 100)
+const updateAt = kinds.update.key(100, 2_000_001)
+const letterAt = kinds.deadLetter.key(100, 2_000_001)
+const keyAt = kinds.idempotencyKey.key(41_666, 100, '0123456789abcdef')
+const stateAt = kinds.state.key(100)
+const botAt = kinds.bot.key(100)
+const bucketAt = kinds.expiry.key(30_000_000, 100)
 
 /** docs/inside/storage.md shows these bytes. They are stored permanently. */
 test('the records of version 2 have their documented bytes', () => {
@@ -120,7 +114,7 @@ test('an update and a dead letter with a trace are read as they were written, an
     damaged[at] = (damaged[at] ?? 0) ^ 1
     assert.throws(() => decodeUpdate(entry(updateAt, damaged)), DamagedRecordError)
   }
-  const other = updateKey(100, 2_000_002)
+  const other = kinds.update.key(100, 2_000_002)
   assert.throws(() => decodeUpdate(entry(other, value)), DamagedRecordError)
   const short = sealedBytes(updateAt, Buffer.from([3, ...Buffer.alloc(20)]))
   assert.throws(() => decodeUpdate(entry(updateAt, short)), DamagedRecordError)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterLifeMs } from '../../../../src/kit/limits.ts'
-import { deadLetterKey, queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { Operation } from '../../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../../src/shard/records/stored.ts'
@@ -108,7 +109,7 @@ test('a damaged dead letter is reported, left out, and skipped', async () => {
     [{ kind: 'addDeadLetters', queue, deadLetters: [deadLetter(1), deadLetter(2), deadLetter(3)] }],
     waited,
   )
-  const key = deadLetterKey(queue, 2)
+  const key = kinds.deadLetter.key(queue, 2)
   const [value] = await store.getMany([key])
   value![9]! ^= 1
   await store.write([{ type: 'put', key, value: value! }], { sync: true })

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { updateIdFirstMax } from '../../../../src/kit/limits.ts'
-import {
-  deadLetterKey,
-  expiryKey,
-  keptKey,
-  queueIdOf,
-  queueKey,
-  updateKey,
-} from '../../../../src/shard/records/record-keys.ts'
+import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { Operation } from '../../../../src/shard/operations.ts'
 import {
@@ -27,7 +21,7 @@ test('a damaged record of a bot affects only that bot and is named once', async 
     [queue, other].map((id): Operation => ({ kind: 'bot', queue: id, record: bot })),
     waited,
   )
-  const key = queueKey('b', other)
+  const key = kinds.bot.key(other)
   await store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
   for (let round = 0; round < 2; round++) {
     const [good, bad] = await shard.load([queue, other])
@@ -49,7 +43,7 @@ test('a queue whose ids and counts cannot be read is counted again, above every 
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([push(1_000), push(1_001)], waited)
   shard.forget(queue)
-  const key = queueKey('s', queue)
+  const key = kinds.state.key(queue)
   const broken = Buffer.from('broken')
   await store.write([{ type: 'put', key, value: broken }], { sync: true })
   const [stored] = await shard.load([queue])
@@ -65,7 +59,7 @@ test('a queue whose ids and counts cannot be read is counted again, above every 
 test('a queue whose settings cannot be read continues without them and reports it', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([{ kind: 'bot', queue, record: bot }, push(1_000)], waited)
-  const key = queueKey('w', queue)
+  const key = kinds.settings.key(queue)
   await store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
   const [stored] = await shard.load([queue])
   assert.deepEqual([stored?.settings, stored?.areSettingsLost], [{}, true])
@@ -76,7 +70,7 @@ test('a queue whose settings cannot be read continues without them and reports i
 test('a damaged update is named and copied, its neighbors are read, and a confirm leaves the copy', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([push(1_000), push(1_001), push(1_002)], waited)
-  const key = updateKey(queue, 1_001)
+  const key = kinds.update.key(queue, 1_001)
   const [value] = await store.getMany([key])
   value![20]! ^= 1
   await store.write([{ type: 'put', key, value: value! }], { sync: true })
@@ -100,8 +94,8 @@ test('a damaged update is named and copied, its neighbors are read, and a confir
 test('an update under the key of another one is damage and not that update', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   await shard.commit([push(1_000)], waited)
-  const [value] = await store.getMany([updateKey(queue, 1_000)])
-  const elsewhere = updateKey(queue, 1_000 ^ 64)
+  const [value] = await store.getMany([kinds.update.key(queue, 1_000)])
+  const elsewhere = kinds.update.key(queue, 1_000 ^ 64)
   await store.write([{ type: 'put', key: elsewhere, value: value! }], { sync: true })
   const { updates } = await shard.readUpdates({ queue, from: 0, to: 2_000, limit: 10 })
   assert.equal(updates.length, 1)
@@ -111,7 +105,7 @@ test('an update under the key of another one is damage and not that update', asy
 test('a damaged expiry record is named, and its queue is still searched', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())
   const value = Buffer.from('broken')
-  await store.write([{ type: 'put', key: expiryKey(7, queue), value }], { sync: true })
+  await store.write([{ type: 'put', key: kinds.expiry.key(7, queue), value }], { sync: true })
   assert.deepEqual(await shard.dueQueues({ minute: 9, limit: 10 }), [{ queue, minute: 7 }])
   assert.deepEqual([life.details[0]?.['record'], life.details[0]?.['botId']], ['expiry', 123])
 })
@@ -119,7 +113,10 @@ test('a damaged expiry record is named, and its queue is still searched', async 
 test('damaged updates of a queue and the copies of damaged records are erased, and nothing of another queue', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const other = queueIdOf(124, false)
-  const broken = [queue, other].flatMap((id) => [updateKey(id, 7), deadLetterKey(id, 8)])
+  const broken = [queue, other].flatMap((id) => [
+    kinds.update.key(id, 7),
+    kinds.deadLetter.key(id, 8),
+  ])
   const puts = broken.map((key) => ({ type: 'put', key, value: Buffer.from('broken') }) as const)
   await store.write(puts, { sync: true })
   await shard.commit([push(1_000)], waited)
@@ -129,20 +126,20 @@ test('damaged updates of a queue and the copies of damaged records are erased, a
     await shard.readDeadLetters(all)
   }
   // The copy of a record that is gone by now.
-  const gone = keptKey(updateKey(queue, 6))
+  const gone = copyKey(kinds.update.key(queue, 6))
   await store.write([{ type: 'put', key: gone, value: Buffer.from('broken') }], { sync: true })
   assert.equal(await shard.eraseDamaged([queue]), 3)
   assert.equal(await shard.eraseDamaged([queue]), 0)
   const [update = gone, dead = gone, ...stay] = broken
-  const erased = [update, dead, keptKey(update), keptKey(dead), gone]
+  const erased = [update, dead, copyKey(update), copyKey(dead), gone]
   assert.deepEqual(
     await store.getMany(erased),
     erased.map(() => undefined),
   )
   const left = await store.getMany([
     ...stay,
-    ...stay.map((key) => keptKey(key)),
-    updateKey(queue, 1_000),
+    ...stay.map((key) => copyKey(key)),
+    kinds.update.key(queue, 1_000),
   ])
   assert(left.every((value) => value !== undefined))
 })

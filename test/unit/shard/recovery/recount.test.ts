@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recountSkippedIds } from '../../../../src/shard/recovery/recount.ts'
-import { queueIdOf, queueKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
@@ -12,7 +13,7 @@ async function openDamaged() {
   const opened = await openShard(new FaultyStore(new MemoryStore()))
   const { shard, store } = opened
   await shard.commit([push(1_000), push(1_001)], waited)
-  await store.write([{ type: 'del', key: queueKey('s', queue) }], { sync: true })
+  await store.write([{ type: 'del', key: kinds.state.key(queue) }], { sync: true })
   shard.forget(queue)
   shard.distrust()
   return opened

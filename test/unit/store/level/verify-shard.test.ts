@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type TestContext, test } from 'node:test'
 import { mib } from '../../../../src/kit/limits.ts'
-import { updateKey } from '../../../../src/shard/records/record-keys.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import { verifyFile } from '../../../../src/store/leveldb-files/verify-file.ts'
 import { verifiedForMs } from '../../../../src/store/level/verified-tables.ts'
@@ -236,8 +236,8 @@ test('a table that a compaction removes while it is verified is no damage, and a
       const store = new LevelStore({ directory, clock, lockWaitMs: 0 })
       await store.open()
       await store.freeRoom({
-        gte: updateKey(levelShardBot, 0),
-        lt: updateKey(levelShardBot, 9_999),
+        gte: kinds.update.key(levelShardBot, 0),
+        lt: kinds.update.key(levelShardBot, 9_999),
       })
       await store.close()
       return undefined

@@ -13,7 +13,8 @@ import {
   writeLevel,
 } from '../../../support/store/level-shard.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
-import { keptKey, updateIdOfKey, updateKey } from '../../../../src/shard/records/record-keys.ts'
+import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
+import { updateIdOfKey } from '../../../../src/shard/records/record-keys.ts'
 import { shardRecords } from '../../../../src/shard/shard-records.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 
@@ -25,7 +26,7 @@ const updates = 1_000
 async function table(t: TestContext, text?: (id: number) => string): Promise<Buffer> {
   const operations = Array.from({ length: updates }, (_, id) => updateOperation(id, text?.(id)))
   const first = [updateOperation(0), updateOperation(9_999)]
-  const deletion = { type: 'del', key: updateKey(levelShardBot, 9_999) } as const
+  const deletion = { type: 'del', key: kinds.update.key(levelShardBot, 9_999) } as const
   return tableOf(t, [first, operations, [deletion]])
 }
 
@@ -128,7 +129,7 @@ for (const [form, text] of [
 test('after a zeroed sector the search also finds a block that begins with the copy of a damaged record', async (t) => {
   const copies = Array.from({ length: updates }, (_, id) => {
     const operation = updateOperation(id, Buffer.from([...crcNoise(id)]).toString('latin1'))
-    return { ...operation, key: keptKey(operation.key) }
+    return { ...operation, key: copyKey(operation.key) }
   })
   const bytes = await tableOf(t, [copies])
   const blocks = blocksOf(bytes)
@@ -198,7 +199,7 @@ test('a flipped bit anywhere after the data blocks is reported, and no block is 
 
 test('a table whose blocks end with deletions, which its index then names, is sound', async (t) => {
   const deletions = Array.from({ length: 10 * updates }, (_, id) => {
-    return { type: 'del', key: updateKey(levelShardBot, id) } as const
+    return { type: 'del', key: kinds.update.key(levelShardBot, id) } as const
   })
   const parts = [...levelTable(await tableOf(t, [deletions]), shardRecords)]
   assert.deepEqual(
