@@ -48,7 +48,7 @@ export function brokenOrder(file: string, imported: string): 'rooms' | 'features
 
 /** Returns the files that a file imports, types included. */
 export function importsIn(file: string, text: string): readonly string[] {
-  return [...text.matchAll(/(?:from|import\(|^import) ?'(\.[^']+)'/gm)].map(([, path = '']) =>
+  return [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']+)'/gm)].map(([, path = '']) =>
     normalize(join(dirname(file), path)),
   )
 }

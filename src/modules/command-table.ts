@@ -1,9 +1,11 @@
 /** All commands. Dispatch, `--help`, docs/reference/cli.md and the shell completions are derived from this table. */
 import { benchCommand } from '../cli/commands/bench-command.ts'
 import { completionCommand } from '../cli/completion/completion-command.ts'
+import type { Config } from '../config/config.ts'
+import type { Examined } from '../cli/doctor/examine-machine.ts'
 import type { CommandRow } from '../cli/commands/command-row.ts'
 import { doctorCommand } from '../cli/doctor/doctor-command.ts'
-import { importCommand } from '../features/backup/import-command.ts'
+import { type DatabaseImport, importCommand } from '../features/backup/import-command.ts'
 import { auditCommand } from '../features/keys/audit-command.ts'
 import { botsCommands } from '../features/bots/bots-commands.ts'
 import { deadLettersCommands } from '../features/look-back/dead-letters-commands.ts'
@@ -28,9 +30,9 @@ import { pushCommand } from '../features/ingest/push-command.ts'
 export const commandTable: readonly CommandRow[] = [
   ...serverCommands,
   exportCommand,
-  importCommand,
+  importCommand(importIntoDatabases),
   ...databaseCommands,
-  doctorCommand,
+  doctorCommand(examineDatabases),
   benchCommand,
   listBotsCommand,
   ...botsCommands,
@@ -51,3 +53,15 @@ export const commandTable: readonly CommandRow[] = [
   auditCommand,
   completionCommand,
 ]
+
+// Without a database, a command does not load the client of databases.
+
+async function importIntoDatabases<Result>(order: DatabaseImport<Result>): Promise<Result> {
+  const nodes = await import('../nodes/commands/import-into-databases.ts')
+  return nodes.importIntoDatabases(order)
+}
+
+async function examineDatabases(config: Config): Promise<readonly Examined[]> {
+  const nodes = await import('../nodes/commands/examine-databases.ts')
+  return nodes.examineDatabases(config)
+}

@@ -69,6 +69,7 @@ import { type WorkerEvents, workerEvents } from '../features/events/worker-event
 import { clientAddressOf, workerGate } from '../worker/worker-gate.ts'
 import { PortalListener } from './portal-listener.ts'
 import { PublicProbes } from './public-probes.ts'
+import { deliveryModules } from './delivery-modules.ts'
 import { SpanExporter } from '../features/tracing/span-exporter.ts'
 import { setAddedTypes } from '../kit/update-types.ts'
 import { windowBytesOf } from '../worker/window-memory.ts'
@@ -373,17 +374,15 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
 }
 
 function webhooksOf(parts: Parts): WebhookFactory {
-  const { settings, slot: counters, events, upstream } = parts
+  const { settings, slot: counters, upstream } = parts
   const { config } = settings
-  const { report } = events
   return new WebhookFactory({
     ...parts,
     config,
     windowBytes: windowBytesOf({ ...config, workers: parts.start.workers }),
     random,
     counters,
-    report,
-    attemptEvents: events.attempts,
+    modules: deliveryModules(parts),
     replies: upstream?.replies,
   })
 }

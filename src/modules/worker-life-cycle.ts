@@ -50,6 +50,7 @@ type Made =
   | 'counters'
   | 'isBrief'
   | 'isUnderWay'
+  | 'onCommitted'
   | 'onLeft'
   | 'onServed'
   | 'report'
@@ -109,6 +110,7 @@ export class WorkerLifeCycle {
         !router.mayLast(response.req) &&
         router.isUnderWay(response),
       isBrief: (response) => router.isBrief(response),
+      onCommitted: (shard, operations) => options.fleet.committed(shard, operations),
       onServed: (shard) => {
         this.#served(shard)
         // Last, because requests that were held for the shard begin now.
@@ -139,7 +141,7 @@ export class WorkerLifeCycle {
   async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
     const { events, webhooks } = this.#options
     const open = await this.#shards.open(openings)
-    events.deliver((target, source) => webhooks.createEventDispatcher(target, source))
+    events.deliver(webhooks.sender)
     await this.#options.startKeys()
     return open
   }

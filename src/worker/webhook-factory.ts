@@ -1,6 +1,5 @@
 /** Makes the webhook layer of a worker: the network that it may use, the blocklist, and a dispatcher per webhook. */
 import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
@@ -11,33 +10,26 @@ import type {
 import type { Clock } from '../kit/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../kit/counters.ts'
+import type { Modules } from '../kit/modules.ts'
 import type { UpstreamReplies } from '../bot-api/upstream-replies.ts'
-import type { OperatorEventType, ReportEvent } from '../kit/operator-event.ts'
 import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../kit/metrics.ts'
-import { isQueued } from '../queue/queued-update.ts'
 import type { WebhookRecord } from '../shard/records/bot-record.ts'
-import { botIdOf, isTestQueue, type QueueId, queueParts } from '../shard/records/record-keys.ts'
-import type { Attempt } from '../delivery/attempts/attempt.ts'
-import type { AttemptOutcome } from '../delivery/attempts/attempt-log.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 import { AttemptLogs } from '../delivery/attempts/attempt-logs.ts'
 import type { DeliveryCounters } from '../delivery/attempts/attempt-recorder.ts'
 import { compileBlocklist, isBlocked } from '../http/blocklist.ts'
 import { checkCertificates } from '../delivery/endpoint/certificate.ts'
-import type {
-  ConnectionSetOptions,
-  TraceOfAttempt,
-  WebhookSettings,
-} from '../delivery/endpoint/connection-set.ts'
+import type { ConnectionSetOptions, WebhookSettings } from '../delivery/endpoint/connection-set.ts'
 import { createConnector } from '../delivery/endpoint/connector.ts'
-import { Dispatcher } from '../delivery/dispatcher.ts'
-import { type Endpoint, hostOfWebhook, parseEndpoint } from '../delivery/endpoint/endpoint.ts'
+import { Dispatcher, type DispatcherOptions } from '../delivery/dispatcher.ts'
+import { type DeliveryHooks, toldBy } from '../delivery/hooks.ts'
+import { type Endpoint, parseEndpoint } from '../delivery/endpoint/endpoint.ts'
 import { checkEndpoint, type EndpointCheck } from '../delivery/endpoint-check.ts'
 import { EndpointChecks } from '../delivery/endpoint-checks.ts'
-import type { DeliverySource } from '../delivery/delivery-source.ts'
 import type { ServerGate } from '../delivery/pace/flood-gate.ts'
 import type { ReplyIntake } from '../delivery/attempts/reply-reader.ts'
-import { createHostLookup, systemLookup } from '../delivery/endpoint/host-lookup.ts'
+import { createHostLookup, readHostsFile, systemLookup } from '../delivery/endpoint/host-lookup.ts'
 import { AddressBook } from '../delivery/endpoint/known-addresses.ts'
 import { LoadedBytes } from '../delivery/lanes/loaded-bytes.ts'
 import {
@@ -48,12 +40,8 @@ import {
 import type { SignatureSource } from '../delivery/signature.ts'
 import { trustRoots } from '../delivery/endpoint/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../delivery/endpoint/verify.ts'
-import type { AttemptEvents } from '../features/events/attempt-events.ts'
-import type { EventDispatcher } from '../features/events/event-sender.ts'
 import { version } from './own-node.ts'
-import type { EventTarget } from '../features/events/worker-events.ts'
 import type { Log } from '../kit/surroundings.ts'
-import type { Tracer } from '../kit/tracing/tracer.ts'
 import { SharedServerGate } from '../process/shared-memory/shared-server-gate.ts'
 import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 
@@ -66,13 +54,9 @@ export interface WebhookFactoryOptions {
   readonly counters: Counters
   readonly memory: SharedMemory
   readonly log: Log
-  readonly report: ReportEvent
-  /** Receives the attempts that readers of events ask for. */
-  readonly attemptEvents?: Pick<AttemptEvents, 'isWanted' | 'report'>
+  readonly modules: Modules<DeliveryHooks>
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
-  /** Absent if updates are not traced. */
-  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -117,7 +101,7 @@ export class WebhookFactory implements WebhookServices {
     this.#network = {
       lookup: createHostLookup({
         clock,
-        readHosts,
+        readHosts: readHostsFile,
         // Names of a private network matter only if its addresses are allowed.
         local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
       }),
@@ -135,6 +119,12 @@ export class WebhookFactory implements WebhookServices {
   /** The network of webhooks, with their rules of addresses. */
   get network(): WebhookNetwork {
     return this.#network
+  }
+
+  /** What a dispatcher of anything else shares with those of webhooks. */
+  get sender(): Pick<DispatcherOptions, 'clock' | 'network' | 'random' | 'userAgent'> {
+    const { clock, random } = this.#options
+    return { clock, network: this.#network, random, userAgent: this.#userAgent }
   }
 
   parseEndpoint(url: string): Endpoint {
@@ -201,19 +191,10 @@ export class WebhookFactory implements WebhookServices {
   }
 
   createDispatcher(request: DispatcherRequest): WebhookDispatcher {
-    const { clock, config, counters, log, random } = this.#options
-    const report = (type: OperatorEventType, reason?: string): void => {
-      const { queueId, webhook } = request
-      this.#options.report({
-        type,
-        timeMs: clock.nowMs(),
-        botId: botIdOf(queueId),
-        isTest: isTestQueue(queueId),
-        host: hostOfWebhook(webhook.url),
-        reason,
-      })
-    }
+    const { config, counters, log, modules, random } = this.#options
+    const told = toldBy(request, modules)
     return new Dispatcher({
+      ...told,
       settings: settingsOf(request),
       source: request.source,
       addresses: request.addresses,
@@ -231,111 +212,18 @@ export class WebhookFactory implements WebhookServices {
       onGone: () => {
         const bot = `bot${botIdOf(request.queueId)}`
         log.warn({ bot }, 'a webhook returned 410 Gone for too long and was removed')
-        report('webhook.removed')
-        request.onGone()
-      },
-      onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
-      onFailing: (error) => report('webhook.failing', error),
-      onRecovered: () => report('webhook.recovered'),
-      onHealth: () => request.onHealth(),
-      onAttempt: (attempt, outcome) => {
-        if (outcome !== 'delivered') request.onAttemptFailed()
-        this.#reportAttempt(request, attempt)
-        if (attempt.traceparent !== undefined) this.#traceAttempt(request, attempt, outcome)
+        told.onGone()
       },
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
       responseTextOf: this.#responseTextOf(request),
-      traceOf: this.#traceOf(request),
-    })
-  }
-
-  /** Creates the dispatcher of events for the operator, who may name any address. */
-  createEventDispatcher(
-    { url, keys, idPrefix }: EventTarget,
-    source: DeliverySource,
-  ): EventDispatcher {
-    const { clock, counters, random } = this.#options
-    return new Dispatcher({
-      settings: { url, maxConnections: 1 },
-      source,
-      clock,
-      random,
-      network: {
-        ...this.#network,
-        lookup: createHostLookup({ clock, readHosts, local: systemLookup }),
-        judge: async (addresses) => addresses.map(() => true),
-      },
-      secretHeaderNames: [],
-      userAgent: this.#userAgent,
-      signing: { idPrefix, keys: () => keys },
-      goneTimeoutMs: Number.POSITIVE_INFINITY,
-      serverGate: openGate,
-      onGone: ignore,
-      onGoneClock: ignore,
-      counters: {
-        add: (outcome, count) => {
-          if (outcome !== 'delivered') counters.add('operator_events_failed', count)
-        },
-      },
     })
   }
 
   /** The timestamp is that of this machine, whatever clock the shard has. */
   #signing(request: WebhookOfQueue, idPrefix: string): SignatureSource {
     return { idPrefix, clock: this.#options.clock, keys: () => request.signingKeys() }
-  }
-
-  #reportAttempt({ queueId, webhook }: DispatcherRequest, attempt: Readonly<Attempt>): void {
-    const { attemptEvents } = this.#options
-    if (attemptEvents?.isWanted(attempt.atMs) !== true) return
-    const { updateId, status, error } = attempt
-    attemptEvents.report({
-      type: error === undefined ? 'attempt.delivered' : 'attempt.failed',
-      timeMs: attempt.atMs,
-      botId: botIdOf(queueId),
-      isTest: isTestQueue(queueId),
-      host: hostOfWebhook(webhook.url),
-      updateId: updateId === 0 ? undefined : updateId,
-      status: status === 0 ? undefined : status,
-      durationMs: Math.round(attempt.durationMs),
-      reason: error,
-    })
-  }
-
-  #traceOf({ queueId, clock }: DispatcherRequest): TraceOfAttempt | undefined {
-    const { tracer } = this.#options
-    if (tracer === undefined) return undefined
-    return (update, failures) => {
-      const { traceparent, updateId } = update
-      if (traceparent === undefined) return undefined
-      if (failures === 0 && tracer.hasSpans && isQueued(update)) {
-        const times = { startMs: update.storedAtMs, endMs: clock.nowMs() }
-        tracer.waited({ ...queueParts(queueId), traceparent, updateId, mode: 'webhook', ...times })
-      }
-      return tracer.attempt(traceparent)
-    }
-  }
-
-  #traceAttempt(
-    { queueId, webhook }: DispatcherRequest,
-    attempt: Readonly<Attempt>,
-    outcome: AttemptOutcome,
-  ): void {
-    const { updateId, traceparent, status, atMs: endMs, durationMs } = attempt
-    const { tracer } = this.#options
-    if (traceparent === undefined || tracer?.hasSpans !== true) return
-    tracer.delivered({
-      ...queueParts(queueId),
-      traceparent,
-      updateId,
-      outcome,
-      status,
-      host: hostOfWebhook(webhook.url),
-      startMs: endMs - durationMs,
-      endMs,
-    })
   }
 
   /** Undefined for a webhook that was set while there was no upstream: its bot's token is not known. */
@@ -370,24 +258,6 @@ function settingsOf({ webhook, ofBot }: DispatcherRequest): WebhookSettings {
 }
 
 const reservedAddresses = compileBlocklist({ local: false, block: [], allow: [] })
-
-function readHosts(): Promise<string> {
-  return readFile('/etc/hosts', 'utf8').catch(() => '')
-}
-
-/** The one connection for events does not count among those of webhooks. */
-const openGate: ServerGate = {
-  mayOpen: () => true,
-  opened: ignore,
-  closed: ignore,
-  mayIdle: () => true,
-  turnedAway: ignore,
-  mustYield: () => false,
-}
-
-function ignore(): void {
-  // Nothing to do.
-}
 
 /** Returns `4711-` or, for a /test/ queue, `4711-test-`: followed by the update id, it identifies one delivery. */
 function deliveryIdPrefix(queue: QueueId): string {

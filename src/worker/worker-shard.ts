@@ -9,7 +9,6 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { BotCache } from '../bots/bot-cache.ts'
-import type { Fleet } from '../features/fleet/fleet.ts'
 import type { ShardMap } from '../process/shard-map.ts'
 import type { ShardOpening } from '../process/shard-assignment.ts'
 import { type DepartureOptions, leave, type OpenResponsesView, settle } from './departure.ts'
@@ -19,6 +18,7 @@ import { shardPath } from '../shard/data-directory.ts'
 import { IdMark } from '../shard/id-mark.ts'
 import { openRecounted } from '../shard/recovery/open-recounted.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
+import type { Operation } from '../shard/operations.ts'
 import { Shard } from '../shard/shard.ts'
 import type { ShardLife, ShardMarks } from '../shard/recovery/shard-marks.ts'
 import { foreignFault } from '../shard/shard-records.ts'
@@ -36,7 +36,8 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
   readonly map: Pick<ShardMap, 'shardOf'>
   readonly bots: BotCache
   /** Learns what every group has changed. */
-  readonly fleet: Pick<Fleet, 'committed'>
+  /** Learns what was committed, before the bots do. */
+  readonly onCommitted: (shard: Shard, operations: readonly Operation[]) => void
   readonly report: ReportEvent
   readonly marks: Omit<ShardMarks, 'setDamaged'>
   readonly checker: Pick<ShardChecker, 'announce' | 'check' | 'request' | 'thread' | 'verify'>
@@ -264,7 +265,7 @@ export class WorkerShard {
 
   /** Connects the shard to the bots in memory. If that fails, nothing stays open; the error names the directory. */
   async #openStore({ boot }: ShardOpening, isDoubted: boolean): Promise<Shard> {
-    const { bots, checker, counters, databases, dataDir, engine, fleet, log, map } = this.#options
+    const { bots, checker, counters, databases, dataDir, engine, log, map } = this.#options
     const index = this.#index
     const clock = databases.clockOf(index)
     // It survives the loss of the shard's files. Another store loses nothing of a shard.
@@ -295,7 +296,7 @@ export class WorkerShard {
       onCommitted: (operations) => {
         counters.add('store_groups', 1)
         counters.add('store_operations', operations.length)
-        fleet.committed(shard, operations)
+        this.#options.onCommitted(shard, operations)
         bots.committed(operations)
       },
       onSynced: (durationMs) => counters.observe('sync', durationMs),

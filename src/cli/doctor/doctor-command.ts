@@ -2,7 +2,7 @@
  * `postbote doctor`: says what must change before a server can run here, or, with `--database`, what makes a database
  * unsafe or slow. The exit code is 1 if something must change.
  */
-import { configFileOption } from '../../config/config.ts'
+import { type Config, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { anyText } from '../../config/config-values.ts'
 import { waitingClock } from '../../kit/clock.ts'
@@ -10,7 +10,7 @@ import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printJsonLine } from '../output/print-result.ts'
 import { harmless } from '../output/text-table.ts'
-import { examineMachine } from './examine-machine.ts'
+import { type Examined, examineMachine } from './examine-machine.ts'
 
 const webhookUrlOption = {
   name: 'webhook-url',
@@ -19,7 +19,14 @@ const webhookUrlOption = {
     'URL of a webhook: the doctor looks up its host and connects to it, but sends no request.',
 } as const
 
-export const doctorCommand: ParsedCommand = {
+/** @param databases - examines the databases of `--database` */
+export function doctorCommand(databases: Examine): ParsedCommand {
+  return { ...row, run: (call) => doctor(call, databases) }
+}
+
+type Examine = (config: Config) => Promise<readonly Examined[]>
+
+const row = {
   kind: 'parsed',
   name: 'doctor',
   sentence:
@@ -27,12 +34,11 @@ export const doctorCommand: ParsedCommand = {
   arguments: [],
   options: [webhookUrlOption, jsonOption, optionTable.dir, optionTable.databases, configFileOption],
   takesServerOptions: true,
-  run: doctor,
-}
+} as const
 
 const marks = { good: 'ok  ', warn: 'WARN', bad: 'BAD ' } as const
 
-async function doctor(call: CommandCall): Promise<void> {
+async function doctor(call: CommandCall, examineDatabases: Examine): Promise<void> {
   const config = call.config()
   const examined =
     config.databases.length === 0
@@ -40,8 +46,7 @@ async function doctor(call: CommandCall): Promise<void> {
           clock: waitingClock,
           webhookUrl: call.get(webhookUrlOption),
         })
-      : // A machine without a database does not load its client.
-        await (await import('../../nodes/commands/examine-databases.ts')).examineDatabases(config)
+      : await examineDatabases(config)
   const findings = examined.flatMap((each) => each.findings)
   if (call.has(jsonOption)) {
     printJsonLine(JSON.stringify({ findings }))

@@ -5,9 +5,9 @@
  *
  *     the hosts file --> name servers, both families in parallel --no such name--> getaddrinfo, if local names count
  */
-
 import { lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PerTurn } from '../../kit/per-turn.ts'
 import { isPlainAddress } from '../../http/ip-address.ts'
@@ -24,6 +24,11 @@ export interface HostLookupOptions {
   readonly local?: HostLookup | undefined
   /** Replaces the system's name servers in tests. */
   readonly servers?: readonly string[]
+}
+
+/** Reads /etc/hosts. */
+export function readHostsFile(): Promise<string> {
+  return readFile('/etc/hosts', 'utf8').catch(() => '')
 }
 
 /** Resolves by the system's own rules: search domains and sources other than DNS. Blocks a thread. */

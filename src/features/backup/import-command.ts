@@ -22,7 +22,6 @@ import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption, madeResult, printResult } from '../../cli/output/print-result.ts'
 import { typeMoves } from './retyped.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
-import { shownUrls } from '../../api/pg-url.ts'
 
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
 const skippedIdsMax = 1_000_000_000
@@ -46,7 +45,22 @@ const skipIdsOption = {
     'The update ids of each queue go on this much higher. More than any bot of the source has got since the export began.',
 } as const
 
-export const importCommand: ParsedCommand = {
+/** What the databases of a new cluster are to get. */
+export interface DatabaseImport<Result> {
+  readonly config: Config
+  /** The added types that the options name, as they are stored. */
+  readonly types: readonly string[]
+  readonly work: (target: ImportTarget, types: readonly string[]) => Promise<Result>
+}
+
+type IntoDatabases = <Result>(order: DatabaseImport<Result>) => Promise<Result>
+
+/** @param intoDatabases - brings a backup into databases */
+export function importCommand(intoDatabases: IntoDatabases): ParsedCommand {
+  return { ...row, run: (call) => importAll(call, intoDatabases) }
+}
+
+const row = {
   kind: 'parsed',
   name: 'import',
   sentence:
@@ -62,8 +76,7 @@ export const importCommand: ParsedCommand = {
     optionTable.updateTypesOf,
     configFileOption,
   ],
-  run: importAll,
-}
+} as const
 
 interface Imported {
   readonly target: string
@@ -72,7 +85,7 @@ interface Imported {
   readonly records: number
 }
 
-async function importAll(call: CommandCall): Promise<void> {
+async function importAll(call: CommandCall, intoDatabases: IntoDatabases): Promise<void> {
   const file = resolve(call.need(fileArgument))
   const skippedIds = call.need(skipIdsOption)
   const config = call.config()
@@ -85,7 +98,8 @@ async function importAll(call: CommandCall): Promise<void> {
     bar.show('checking the file', read, of),
   )
   try {
-    const imported = await intoTarget(config, backup, async (target, types) => {
+    const into = { config, backup, intoDatabases }
+    const imported = await intoTarget(into, async (target, types) => {
       const moves = typeMoves(backup.types, types)
       const shards = new ImportedShards({ backup, target, moves, skippedIds, random })
       const records = await shards.fill((done, of) => bar.show('importing shards', done, of))
@@ -104,16 +118,20 @@ function importedLines({ target, began, shards, records }: Imported): readonly s
   return [`${records} records of ${of} were imported into ${shards} shards in ${target}`]
 }
 
+interface Into {
+  readonly config: Config
+  readonly backup: BackupReader
+  readonly intoDatabases: IntoDatabases
+}
+
 /** A random number from a CSPRNG: the first update ids should not be guessable. */
 function random(): number {
   return randomInt(2 ** 47) / 2 ** 47
 }
 
-/** The client of databases is imported only when it is needed. */
 async function intoTarget<Result>(
-  config: Config,
-  backup: BackupReader,
-  work: (target: ImportTarget, types: readonly string[]) => Promise<Result>,
+  { config, backup, intoDatabases }: Into,
+  work: DatabaseImport<Result>['work'],
 ): Promise<Result> {
   const { databases, dir, shards } = config
   const given = givenTypes(config).map(storedType)
@@ -123,20 +141,7 @@ async function intoTarget<Result>(
     const filled = { directory: dir, shards: shards ?? backup.sections.length, types: given }
     return fillDirectory(filled, (target) => work(target, given))
   }
-  const { assertEmpty, fillDatabases, useDatabases } = await import(
-    '../../nodes/commands/cluster-databases.ts'
-  )
-  return useDatabases(databases, async (cluster) => {
-    const shown = shownUrls(databases)
-    if (shards !== undefined && shards !== cluster.shards) {
-      throw new ConfigError([`--shards ${shards}: expected ${cluster.shards}, which ${shown} has`])
-    }
-    const { open, rows } = cluster
-    const types = [...new Set([...(rows[0]?.types ?? []), ...given])]
-    await assertEmpty(cluster)
-    const target = { shown, shards: cluster.shards, hasMarks: false, open, bound: nothing }
-    return fillDatabases(cluster, types, () => work(target, types))
-  })
+  return intoDatabases({ config, types: given, work })
 }
 
 /**
@@ -150,8 +155,4 @@ function assertNamed(types: readonly string[], given: readonly string[]): void {
   throw new ConfigError([
     `--update-type: expected the added types of the backup, which the options do not name, or name with another path: give ${missing.map((type) => `--update-type ${type}`).join(' ')}`,
   ])
-}
-
-async function nothing(): Promise<void> {
-  // A database loses no ids, and needs no bound of them.
 }

@@ -15,19 +15,10 @@ import {
 } from '../../kit/operator-event.ts'
 import type { SharedMemory } from '../../process/shared-memory/shared-memory.ts'
 import type { StoreEngine } from '../../store/store-engine.ts'
-import type { StoredSigningKey } from '../../shard/records/bot-record.ts'
-import type { DeliverySource } from '../../delivery/delivery-source.ts'
+import { eventDispatcher, type EventTarget, type SharedSender } from './event-dispatcher.ts'
 import { AttemptEvents } from './attempt-events.ts'
 import { secretPrefix } from './event-secrets.ts'
-import { type EventDispatcher, type EventFeed, EventSender } from './event-sender.ts'
-
-/** Where events are delivered, and the keys that sign them. */
-export interface EventTarget {
-  readonly url: string
-  readonly keys: readonly StoredSigningKey[]
-  /** Before the id of an event in `webhook-id`: ids are unique within one server. */
-  readonly idPrefix: string
-}
+import { type EventFeed, EventSender } from './event-sender.ts'
 
 export interface WorkerEventsOptions {
   readonly clock: Clock
@@ -63,9 +54,7 @@ export class WorkerEvents {
   }
 
   /** Delivers the events from now on, if this worker does. */
-  deliver(
-    createDispatcher: (target: EventTarget, source: DeliverySource) => EventDispatcher,
-  ): void {
+  deliver(sender: SharedSender): void {
     const { clock, counters, primary, target } = this.#options
     if (target === undefined) return
     const feed: EventFeed = {
@@ -77,7 +66,7 @@ export class WorkerEvents {
       clock,
       counters,
       feed,
-      createDispatcher: (source) => createDispatcher(target, source),
+      createDispatcher: (source) => eventDispatcher({ ...sender, counters }, target, source),
     })
     void this.#sender.start()
   }

@@ -20,8 +20,9 @@ test('imports of types and imports that load later are found, and packages are n
     "import {\n  b,\n} from './b.ts'",
     "import './c.ts'",
     "const d = await import('../d.ts')",
+    "const f = await import(\n  '../f.ts'\n)",
     "import { e } from 'node:fs'",
   ].join('\n')
-  const found = ['src/kit/a.ts', 'src/shard/b.ts', 'src/shard/c.ts', 'src/d.ts']
+  const found = ['src/kit/a.ts', 'src/shard/b.ts', 'src/shard/c.ts', 'src/d.ts', 'src/f.ts']
   assert.deepEqual(importsIn('src/shard/file.ts', text), found)
 })

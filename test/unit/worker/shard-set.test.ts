@@ -84,7 +84,7 @@ async function setUp(
     dataDir,
     log,
     bots: registry.bots,
-    fleet: registry.fleet,
+    onCommitted: (shard, operations) => registry.fleet.committed(shard, operations),
     shards: all,
     marks: {
       life: async (shard) => life.lives.get(shard) ?? closed,
