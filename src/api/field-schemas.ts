@@ -12,6 +12,7 @@ import {
 } from 'typebox'
 import { scopes } from '../kit/rights.ts'
 import { healthWords } from '../kit/states.ts'
+import { shown, shownNull } from './shown.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../kit/limits.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
 
@@ -32,21 +33,33 @@ export const fieldSchemas = {
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }),
   /** A point in time in whole seconds. */
   time: (description: string): TInteger =>
-    Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: `${description} In Unix seconds.`,
-    }),
+    shown('time', fieldSchemas.count(`${description} In Unix seconds.`)),
   /** A point in time that whole seconds are too coarse for. */
   preciseTime: (description: string): TNumber =>
-    Type.Number({ minimum: 0, description: `${description} In Unix seconds, with milliseconds.` }),
+    shown(
+      'time',
+      Type.Number({
+        minimum: 0,
+        description: `${description} In Unix seconds, with milliseconds.`,
+      }),
+    ),
+  /** How long ago something was, in whole seconds. */
+  age: (description: string): TInteger => shown('age', fieldSchemas.count(description)),
+  bytes: (description: string): TInteger => shown('bytes', fieldSchemas.count(description)),
+  /** How often something may be in a second. */
+  perSecond: (description: string): TInteger => shown('rate', fieldSchemas.count(description)),
+  /** A time that something took, in whole milliseconds. */
+  ms: (description: string): TInteger => shown('ms', fieldSchemas.count(description)),
   /** How long a share of updates took at most, such as `Half`. */
   percentileMs: (share: string) =>
     fieldSchemas.orNull(
-      Type.Number({
-        minimum: 0,
-        description: `${share} of the updates took no longer. In milliseconds; null without any.`,
-      }),
+      shown(
+        'ms',
+        Type.Number({
+          minimum: 0,
+          description: `${share} of the updates took no longer. In milliseconds; null without any.`,
+        }),
+      ),
     ),
   idempotencyKey: (
     description = `1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
@@ -82,7 +95,7 @@ export const fieldSchemas = {
         update_id: fieldSchemas.orNull(fieldSchemas.updateId()),
         address: fieldSchemas.orNull(Type.String()),
         status: fieldSchemas.orNull(Type.Integer({ minimum: 100, maximum: 999 })),
-        duration_ms: fieldSchemas.count('How long it took, in milliseconds.'),
+        duration_ms: fieldSchemas.ms('How long it took, in milliseconds.'),
         error: fieldSchemas.orNull(Type.String()),
         response_body: fieldSchemas.orNull(
           Type.String({
@@ -124,6 +137,7 @@ export const fieldSchemas = {
     Type.Integer({ minimum: 1, maximum, default: usual }),
   /** How many seconds what is replaced stays valid. */
   overlap: (maximum: number) => Type.Optional(Type.Integer({ minimum: 0, maximum })),
-  orNull: <Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> =>
-    Type.Union([schema, Type.Null()]),
+  /** A value that may be null, for which people read this word. */
+  orNull: <Schema extends TSchema>(schema: Schema, word = '-'): TUnion<[Schema, TNull]> =>
+    shownNull(word, Type.Union([schema, Type.Null()])),
 } as const

@@ -7,6 +7,7 @@
  *           +--> which worker serves it, and whether it lasts             (operation-of.ts)
  *           +--> docs/reference/openapi.json                                        (features/server/openapi-document.ts)
  *           +--> the call in the command line, and the types of the page  (target-of.ts)
+ *           +--> the command, and what people read of the result          (cli/remote/remote-command.ts, result-lines.ts)
  *           +--> the table of calls in docs, and the calls that test/fuzz sends
  *
  * To add a call, write its row in the file of operations of its feature and its handler in the file of routes beside it. A new
@@ -58,6 +59,12 @@ export interface OperationRow {
   readonly more?: string
   /** The command that makes the call, such as `bots show`. */
   readonly command?: string
+  /** The command shows the list in the result as a table with these fields of its items. */
+  readonly columns?: readonly string[]
+  /** What the command says of an empty list. */
+  readonly none?: string
+  /** What the command says in place of the result: `{name}` is a parameter of the path or a field of the result. */
+  readonly done?: string
   /**
    * What is left to the handler, because the check of Fastify converts values: `names`, so that the values of the body are
    * only looked at by the handler; or `nothing`, and the handler reads the request itself. Default: Fastify checks all.

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { fieldSchemas } from '../api/field-schemas.ts'
+import { fieldSchemas } from '../api/field-schemas.ts'
 import type { Unchanging } from '../api/operation.ts'
 import { tableLines } from './output/print-result.ts'
 import { itemTable } from './remote/cells.ts'
@@ -24,7 +24,7 @@ export function attemptLines({
     ...(hasHeaders ? { response_headers: headersText(headers) } : {}),
     ...(hasBodies ? { response_body: body } : {}),
   }))
-  return tableLines(itemTable(shown, fields, 'others'))
+  return tableLines(itemTable(fieldSchemas.attempt(), shown, fields, 'others'))
 }
 
 type Headers = NonNullable<AttemptJson['response_headers']>

@@ -153,7 +153,7 @@ test('summary shows the sums, and limits shows, sets and removes the limit of a 
   const summary = await postbote(server, ['summary'])
   assert.deepEqual([summary.code, summary.err], [0, ''])
   assert.match(summary.out, /^mode +polling \d+, webhook \d+$/m)
-  assert.match(summary.out, /^oldest +\d+ (?:s|min), of bot \d+$/m)
+  assert.match(summary.out, /^oldest_age +\d+ (?:s|min)\noldest_bot_id +\d+\noldest_test +no$/m)
   assert.match(summary.out, /^delivery, webhook +p50 (?:-|[\d.]+ ms), p99 (?:-|[\d.]+ ms)$/m)
   const history = await postbote(server, ['server', 'history', '--minutes', '1'])
   assert.match(history.out, /^time +pushed +confirmed .*webhook p99_ms *\n\d{4}-\d\d-\d\d .*\n$/)
@@ -279,7 +279,7 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   const listed = await postbote(server, ['dead-letters', 'list', bot])
   assert.match(
     listed.out,
-    new RegExp(`\\n${updateId} +message +\\S+ +refused .*\\n1 of 1 dead letters\\n$`),
+    new RegExp(`\\n${updateId} +message +\\S+ +refused .*\\ntotal 1\\n$`),
   )
   const shown = await postbote(server, ['dead-letters', 'show', bot, `${updateId}`])
   assert.ok(shown.out.endsWith('\n\n{"message":{"text":"refused","n":1}}\n'), shown.out)
@@ -298,7 +298,7 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   const unknown = await postbote(server, ['dead-letters', 'drop', bot, `${updateId}`])
   assert.deepEqual([unknown.code, /UNKNOWN_DEAD_LETTER/.test(unknown.err)], [4, true])
   const nothing = await postbote(server, ['retry', bot])
-  assert.equal(nothing.out, `nothing of bot ${bot} waits for a retry\n`)
+  assert.equal(nothing.out, `keys of bot ${bot} that are tried now: 0\n`)
   const resumed = await postbote(server, ['resume', bot, '--json'])
   assert.deepEqual(JSON.parse(resumed.out), { paused: false })
   await until(async () => (await server.admin('GET', `/v1/bots/${bot}`)).body.dead_letters === 1)

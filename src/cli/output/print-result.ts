@@ -51,12 +51,25 @@ export function tell(text: string): void {
   process.stderr.write(`${harmless(text)}\n`)
 }
 
-/** Says which shards a result about all bots does not cover, if there are any; the command then fails. */
-export function tellMissingShards({
-  missing_shards: missing = [],
-}: {
+/** Fields of results that say what a call has not reached, and are told beside the result. */
+interface IncompleteResult {
   readonly missing_shards?: readonly number[] | undefined
-}): void {
+  readonly unreached_workers?: number | undefined
+}
+
+export const incompleteFields: ReadonlySet<string> = new Set<keyof IncompleteResult>([
+  'missing_shards',
+  'unreached_workers',
+])
+
+/** Says what a result does not cover, if there is anything. The command fails if the bots of some shards are missing. */
+export function tellIncomplete({
+  missing_shards: missing = [],
+  unreached_workers: unreached,
+}: IncompleteResult): void {
+  if (unreached !== undefined) {
+    tell(`${unreached} workers did not respond and take the change within seconds after they do`)
+  }
   if (missing.length === 0) return
   tell(`the bots of these shards are missing, because no worker has them: ${missing.join(', ')}`)
   process.exitCode = 1

@@ -1,5 +1,8 @@
-/** How values of the private API are shown in tables, by the names of their fields. */
+/** How values of the private API are shown in tables, as the schemas of their fields say (api/shown.ts). Pure. */
+import { type TSchema, Type } from 'typebox'
+import { nullWordOf, type ShownAs, shownAsOf } from '../../api/shown.ts'
 import { utcText } from '../../kit/clock.ts'
+import { kib, mib } from '../../kit/limits.ts'
 import type { TableRows } from '../output/text-table.ts'
 
 /** Returns a value as a cell: `-` for none, and yes or no. */
@@ -9,84 +12,125 @@ export function cell(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Returns a duration in seconds as a cell: `42 s`, `3 min`, `5 h` or `2 d`. */
-export function ageCell(ageS: number | null | undefined): string {
-  if (typeof ageS !== 'number') return '-'
+/** Returns the value of a field as a cell: a list of words as these, an object as what it has by its names. */
+export function fieldCell(schema: TSchema, value: unknown): string {
+  if (typeof value === 'number') {
+    const as = asOf(schema)
+    return as === undefined ? `${value}` : numberTexts[as](value)
+  }
+  if (value === null) return nullWordOf(schema) ?? cell(value)
+  if (typeof value !== 'object') return cell(value)
+  if (Array.isArray(value)) {
+    if (value.length === 0) return 'none'
+    return value.every((each) => typeof each !== 'object') ? value.map(cell).join(',') : cell(value)
+  }
+  const fields = Object.entries(value)
+  return cell(
+    fields.map(([name, each]) => `${name} ${fieldCell(fieldOf(schema, name), each)}`).join(', '),
+  )
+}
+
+const numberTexts: Readonly<Record<ShownAs, (value: number) => string>> = {
+  time: (value) => utcText(value * 1_000),
+  age: ageText,
+  bytes: bytesText,
+  ms: (value) => `${value} ms`,
+  rate: String,
+}
+
+/** Returns a duration in seconds for people: `42 s`, `3 min`, `5 h` or `2 d`. */
+function ageText(ageS: number): string {
   if (ageS < 120) return `${Math.round(ageS)} s`
   if (ageS < 7_200) return `${Math.floor(ageS / 60)} min`
   return ageS < 172_800 ? `${Math.floor(ageS / 3_600)} h` : `${Math.floor(ageS / 86_400)} d`
 }
 
-/** Fields that are seconds since 1970. */
-const times: ReadonlySet<string> = new Set([
-  'accepted',
-  'created_at',
-  'ended',
-  'expires',
-  'last_taken',
-  'last_poll',
-  'last_error_date',
-  'last_update',
-  'last_used',
-  'left',
-  'next_attempt',
-  'next_poll',
-  'next_retry',
-  'since',
-  'started',
-  'time',
-])
+/** Returns a number of bytes for people, such as `12.3 MiB`. */
+export function bytesText(bytes: number): string {
+  if (bytes < kib) return `${bytes} B`
+  if (bytes < mib) return `${(bytes / kib).toFixed(1)} KiB`
+  const gib = 1_024 * mib
+  return bytes < gib ? `${(bytes / mib).toFixed(1)} MiB` : `${(bytes / gib).toFixed(1)} GiB`
+}
+
+/**
+ * Returns a table with a line for each item and a column for each of these fields. A field that may be absent has no column
+ * if no item has it.
+ *
+ * @param item - the schema of the items
+ * @param others - whether the other fields of the items follow
+ */
+export function itemTable(
+  item: TSchema,
+  items: readonly object[],
+  fields: readonly string[],
+  others: 'others' | 'only these' = 'only these',
+): TableRows {
+  const rows = items.map((each) => new Map<string, unknown>(Object.entries(each)))
+  const more = others === 'others' ? rows.flatMap((row) => [...row.keys()]) : []
+  const present = [...new Set<string>([...fields, ...more])].filter(
+    (field) => !Type.IsOptional(fieldOf(item, field)) || rows.some((row) => row.has(field)),
+  )
+  return {
+    head: present.map((field) => headOf(item, field)),
+    rows: rows.map((row) =>
+      present.map((field) => columnCell(fieldOf(item, field), row.get(field))),
+    ),
+  }
+}
+
+/** The head of a column says whether it has milliseconds. */
+function columnCell(schema: TSchema, value: unknown): string {
+  return asOf(schema) === 'ms' ? cell(value) : fieldCell(schema, value)
+}
+
 /** Names that are shorter in a head, where the column says the rest. */
 const heads: ReadonlyMap<string, string> = new Map([
   ['duration_ms', 'ms'],
   ['oldest_age', 'oldest'],
   ['ordering_key', 'key'],
-  ['requests_per_second', 'requests/s'],
-  ['updates_per_second', 'updates/s'],
 ])
 
-/** Returns the value of a field as a cell: an object is counts by their names. */
-export function fieldCell(field: string, value: unknown): string {
-  if (typeof value === 'number' && times.has(field)) return utcText(value * 1_000)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return cell(value)
-  const counts = Object.entries(value).map(([name, count]) => `${name} ${cell(count)}`)
-  return cell(counts.join(', '))
+function headOf(item: TSchema, field: string): string {
+  return asOf(fieldOf(item, field)) === 'rate'
+    ? field.replace(/_per_second$/, '/s')
+    : (heads.get(field) ?? field)
 }
 
-/**
- * Returns a table with a line for each item and a column for each of these fields.
- *
- * @param others - whether the other fields of the items follow
- */
-export function itemTable<Item extends object>(
-  items: readonly Item[],
-  fields: readonly (keyof Item & string)[],
-  others: 'others' | 'only these' = 'only these',
-): TableRows {
-  const more = others === 'others' ? items.flatMap((item) => Object.keys(item)) : []
-  const shown = [...new Set<string>([...fields, ...more])]
-  return {
-    head: shown.map((field) => heads.get(field) ?? field),
-    rows: items.map((item) => {
-      const values = new Map<string, unknown>(Object.entries(item))
-      return shown.map((field) => fieldCell(field, values.get(field)))
-    }),
+/** Returns a table with a line for each field of one item. An object of objects has a line for each of these. */
+export function fieldTable(schema: TSchema, fields: object): TableRows {
+  return { head: ['field', 'value'], rows: fieldRows(schema, fields, '') }
+}
+
+function fieldRows(schema: TSchema, fields: object, before: string): readonly string[][] {
+  return Object.entries(fields).flatMap(([field, value]: [string, unknown]) => {
+    const inner = fieldOf(schema, field)
+    const name = `${before}${field}`
+    return isNested(value) ? fieldRows(inner, value, `${name} `) : [[name, fieldCell(inner, value)]]
+  })
+}
+
+/** Returns whether a value is an object of objects only. */
+function isNested(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const inner: readonly unknown[] = Object.values(value)
+  return (
+    inner.length > 0 &&
+    inner.every((each) => typeof each === 'object' && each !== null && !Array.isArray(each))
+  )
+}
+
+/** Returns the schema of a field; one that says nothing, if a later server has added the field. */
+export function fieldOf(schema: TSchema, field: string): TSchema {
+  const objects = Type.IsUnion(schema) ? schema.anyOf : [schema]
+  for (const each of objects) {
+    const found = Type.IsObject(each) ? each.properties[field] : undefined
+    if (found !== undefined) return found
   }
+  return Type.Unknown()
 }
 
-/** Returns the fields, and `traceparent` if some item has one: most servers trace no updates. */
-export function withTrace<Field extends string>(
-  items: readonly { readonly traceparent?: string | undefined }[],
-  fields: readonly Field[],
-): readonly (Field | 'traceparent')[] {
-  const isTraced = items.some(({ traceparent }) => traceparent !== undefined)
-  return isTraced ? [...fields, 'traceparent'] : fields
-}
-
-/** Returns a table with a line for each field of one item. */
-export function fieldTable(fields: Readonly<Record<string, unknown>>): TableRows {
-  return {
-    head: ['field', 'value'],
-    rows: Object.entries(fields).map(([field, value]) => [field, fieldCell(field, value)]),
-  }
+function asOf(schema: TSchema): ShownAs | undefined {
+  const choices = Type.IsUnion(schema) ? schema.anyOf : [schema]
+  return choices.map((each) => shownAsOf(each)).find((as) => as !== undefined)
 }

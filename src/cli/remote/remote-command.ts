@@ -1,11 +1,13 @@
 /**
- * A command that makes a call of the private API. What it takes and sends is derived from the row of the call; the command
- * adds what people read.
+ * A command that makes a call of the private API. What it takes, sends and prints is derived from the row of the call. The
+ * command only says what differs, or does more.
  *
  *     command of the row      its name
+ *     summary                 what its help says
  *     path                    its first arguments: <bot_id> for :id, and so on
- *     query, body             an option for each field that `fields` names: its name, values, default and text
+ *     query, body             an option for each field, or for each that `fields` names: its name, values, default and text
  *     it is about a queue     --test
+ *     result                  what people read: result-lines.ts
  */
 import { parseAddedType } from '../../kit/added-type.ts'
 import { type TProperties, type TSchema, Type } from 'typebox'
@@ -29,11 +31,12 @@ import {
   querySchema,
   type ResultOf,
 } from '../../api/operation.ts'
-import type { InputOf } from '../../api/target-of.ts'
+import type { CallResult, InputOf } from '../../api/target-of.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
-import { printResult } from '../output/print-result.ts'
+import { printResult, tellIncomplete } from '../output/print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import { resultLines } from './result-lines.ts'
 
 const botIdArgument = {
   name: '<bot_id>',
@@ -79,10 +82,11 @@ type FieldOf<Row extends OperationRow> = (
   string
 
 interface RemoteCommandParts<Row extends Operation> {
-  readonly sentence: string
+  /** Default: the summary of the call. */
+  readonly sentence?: string
   /** After those of the path. One that has the name of a field is that field. */
   readonly arguments?: readonly ArgumentRow[]
-  /** The fields that are options. */
+  /** The fields that are options. Default: all, unless the command does more. */
   readonly fields?: { readonly [Name in FieldOf<Row>]?: FieldTexts }
   /** Those that are no fields of the call. */
   readonly options?: readonly OptionRow[]
@@ -90,10 +94,8 @@ interface RemoteCommandParts<Row extends Operation> {
 
 /** The command makes the call and prints its result. */
 interface PrintingParts<Row extends Operation> extends RemoteCommandParts<Row> {
-  /** Returns the result for people. */
-  lines(result: ResultOf<Row>, input: InputOf<Row>): readonly string[]
-  /** Says what else people should know. */
-  remark?(result: ResultOf<Row>, input: InputOf<Row>): void
+  /** Returns the result for people, if that is not what the row says. */
+  readonly lines?: (result: ResultOf<Row>) => readonly string[]
 }
 
 /** The command does more, with the input of the call. */
@@ -103,16 +105,17 @@ interface RunningParts<Row extends Operation> extends RemoteCommandParts<Row> {
 
 export function remoteCommand<Row extends Operation>(
   operation: Row,
-  parts: PrintingParts<Row> | RunningParts<Row>,
+  parts: PrintingParts<Row> | RunningParts<Row> = {},
 ): ParsedCommand {
   const params = [...operation.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   const schemas = schemasOf(operation)
-  const named = Object.entries<FieldTexts | undefined>({ ...parts.fields })
+  const all = 'run' in parts ? {} : fieldsOf(schemas)
+  const named = Object.entries<FieldTexts | undefined>(parts.fields ?? all)
   const fields = named.map(([field, texts]) => optionOf(field, schemas, texts))
   const row = {
     kind: 'parsed',
     name: operation.command ?? '',
-    sentence: parts.sentence,
+    sentence: parts.sentence ?? sentenceOf(operation),
     arguments: [
       ...params.flatMap((name) => pathArguments.get(name) ?? []),
       ...(parts.arguments ?? []),
@@ -136,12 +139,35 @@ export function remoteCommand<Row extends Operation>(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kinds parse the values of the schemas
     const input = { ...Object.fromEntries(path), query: of(query), body: of(body) } as InputOf<Row>
     if ('run' in parts) return parts.run(call, input)
-    const api = await privateApiOf(call)
-    const result = await api.call(operation, input)
-    printResult(call, result, (value) => parts.lines(value, input))
-    parts.remark?.(result.value, input)
+    const result = await (await privateApiOf(call)).call(operation, input)
+    if (parts.lines === undefined) printCall(call, operation, result, input)
+    else printResult(call, result, parts.lines)
   }
   return { ...row, run }
+}
+
+/** Prints the result of a call as its row says, and what it does not cover. */
+export function printCall<Row extends Operation>(
+  call: CommandCall,
+  operation: Row,
+  result: CallResult<Row>,
+  input: InputOf<Row>,
+): void {
+  const value: object = Object(result.value)
+  printResult(call, result, () => resultLines(operation, value, input))
+  tellIncomplete(value)
+}
+
+/** The summary of a call as the end of a sentence that begins with the command, which shows what the call returns. */
+function sentenceOf({ summary }: Operation): string {
+  const shown = summary.replace(/^Returns /, 'Shows ')
+  return `${shown.charAt(0).toLowerCase()}${shown.slice(1)}`
+}
+
+/** The fields of a call with the texts of their schemas. `test` is the option of all calls about a queue. */
+function fieldsOf({ query, body }: Schemas): Readonly<Record<string, FieldTexts>> {
+  const names = Object.keys({ ...query, ...body }).filter((name) => name !== 'test')
+  return Object.fromEntries(names.map((name) => [name, {}]))
 }
 
 /** Returns a field of a call as an option, for a command that makes that call beside another one. */

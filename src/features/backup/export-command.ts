@@ -15,9 +15,9 @@ import { shardOperations } from './shard-operations.ts'
 import { BackupFile } from './backup-file.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { bytesText } from '../../cli/remote/cells.ts'
 import { CallRefusedError, type RemoteApi } from '../../cli/remote/remote-api.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
-import { kib, mib } from '../../kit/limits.ts'
 import { privateApiOf, remoteOptions } from '../../cli/remote/private-api-of.ts'
 import { madeResult, printResult, tell } from '../../cli/output/print-result.ts'
 import { needs as server } from '../server/needs.ts'
@@ -90,7 +90,7 @@ async function typesOf(api: RemoteApi): Promise<readonly string[]> {
 }
 
 function exportedLines({ file, shards, records, bytes }: Exported): readonly string[] {
-  return [`${records} records of ${shards} shards were exported to ${file} (${sizeText(bytes)})`]
+  return [`${records} records of ${shards} shards were exported to ${file} (${bytesText(bytes)})`]
 }
 
 async function copyShards(
@@ -101,7 +101,7 @@ async function copyShards(
   let shards = 1
   let records = 0
   const show = (shard: number): void =>
-    bar.show('exporting shards', shard, shards, ` (${sizeText(file.bytes)})`)
+    bar.show('exporting shards', shard, shards, ` (${bytesText(file.bytes)})`)
   try {
     for (let shard = 0; shard < shards; shard++) {
       const copy = new ShardCopy({ api, file, shard, onProgress: () => show(shard) })
@@ -217,12 +217,4 @@ async function* piecesOf(response: AsyncIterable<Buffer>): AsyncGenerator<Buffer
 /** A shard that is set aside stays so until an operator has repaired it. */
 function isTemporary({ response: { status, body } }: CallRefusedError): boolean {
   return (status === 503 || status === 429) && !body.includes('"SHARD_BROKEN"')
-}
-
-/** Returns a number of bytes for people, such as `12.3 MiB`. */
-function sizeText(bytes: number): string {
-  if (bytes < mib) return `${Math.ceil(bytes / kib)} KiB`
-  return bytes < 1_024 * mib
-    ? `${(bytes / mib).toFixed(1)} MiB`
-    : `${(bytes / mib / 1_024).toFixed(1)} GiB`
 }

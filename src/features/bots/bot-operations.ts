@@ -15,8 +15,20 @@ import { botPath, declareOperations, lines, type Unchanging } from '../../api/op
 import { webhookFields } from './webhook-operations.ts'
 import { needs as relay } from '../relay/needs.ts'
 
-const { botId, botNames, count, health, idempotencyKey, mode, orNull, overlap, preciseTime, time } =
-  fieldSchemas
+const {
+  age,
+  botId,
+  botNames,
+  bytes,
+  count,
+  health,
+  idempotencyKey,
+  mode,
+  orNull,
+  overlap,
+  preciseTime,
+  time,
+} = fieldSchemas
 
 /**
  * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough
@@ -69,6 +81,7 @@ export const botOperations = declareOperations('bots', {
     scope: 'manage',
     about: 'fleet',
     command: 'bots register',
+    done: '{token}',
     summary: 'Registers a bot',
     description:
       'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns. With `--foreign-tokens`, `token` is one that another server has made.',
@@ -177,6 +190,7 @@ export const botOperations = declareOperations('bots', {
     scope: 'manage',
     about: 'bot',
     command: 'bots remove',
+    done: 'removed bot {id}',
     summary: 'Removes a bot and its queues',
     result: () =>
       Type.Object(
@@ -189,6 +203,7 @@ export const botOperations = declareOperations('bots', {
     scope: 'manage',
     about: 'bot',
     command: 'bots token',
+    done: '{token}',
     summary: 'Issues a new token',
     description:
       'The old token stays valid for `overlap` seconds. Default: 0, not at all. With `--foreign-tokens`, `token` is one that another server has made for this bot.',
@@ -356,9 +371,9 @@ function queueFields() {
   return {
     mode: mode(),
     pending: count('Updates that the bot has not confirmed, or its webhook has not accepted.'),
-    pending_bytes: count('Their bytes.'),
+    pending_bytes: bytes('Their bytes.'),
     next_update_id: count('The id of the next update.'),
-    oldest_age: orNull(count('The age of the oldest of them, in seconds.')),
+    oldest_age: orNull(age('The age of the oldest of them, in seconds.')),
     dead_letters: count('The number of dead letters.'),
     waiting_poll: Type.Boolean({ description: 'Whether a getUpdates call waits.' }),
     webhook_host: orNull(text),

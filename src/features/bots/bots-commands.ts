@@ -8,12 +8,12 @@ import type { CommandCall } from '../../cli/commands/command-call.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { type TableRows, textTable } from '../../cli/output/text-table.ts'
-import { cell, fieldCell } from '../../cli/remote/cells.ts'
+import { cell, fieldCell, fieldOf } from '../../cli/remote/cells.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printResult, tell } from '../../cli/output/print-result.ts'
-import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 
 const newBotIdArgument = {
   name: '[bot_id]',
@@ -57,7 +57,7 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
   async run(call, input) {
     const api = await privateApiOf(call)
     const result = await api.call(botOperations.createBot, withToken(call, input))
-    printResult(call, result, tokenLines)
+    printCall(call, botOperations.createBot, result, input)
     const { same_username: others = [] } = result.value
     if (others.length === 0) return
     tell(`the username ${input.body?.username} is also that of bot ${others.join(', ')}`)
@@ -79,7 +79,7 @@ export const botsCommands: readonly ParsedCommand[] = [
     async run(call, input) {
       const api = await privateApiOf(call)
       const result = await api.call(botOperations.rotateToken, withToken(call, input))
-      printResult(call, result, tokenLines)
+      printCall(call, botOperations.rotateToken, result, input)
     },
   }),
   remoteCommand(botOperations.changeBot, {
@@ -117,14 +117,14 @@ export const botsCommands: readonly ParsedCommand[] = [
     sentence: 'removes a bot with its updates and dead letters',
     options: [yesOption],
     async run(call, input) {
-      const bot = `bot ${input.id}`
       if (!call.has(yesOption)) {
         throw new ConfigError([
-          `bots remove: expected --yes, because ${bot} cannot be restored with its updates and dead letters`,
+          `bots remove: expected --yes, because bot ${input.id} cannot be restored with its updates and dead letters`,
         ])
       }
       const api = await privateApiOf(call)
-      printResult(call, await api.call(botOperations.removeBot, input), () => [`removed ${bot}`])
+      const result = await api.call(botOperations.removeBot, input)
+      printCall(call, botOperations.removeBot, result, input)
     },
   }),
 ]
@@ -156,10 +156,6 @@ function withToken<Input extends { readonly body?: object | null | undefined }>(
   }
 }
 
-function tokenLines({ token }: { readonly token: string }): readonly string[] {
-  return [token]
-}
-
 /** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
 function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
   const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
@@ -172,6 +168,7 @@ function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
     headers,
     relay: relaySentence(relay),
   }
+  const schema = botOperations.getBot.result()
   const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
   return {
     head: ['field', 'queue', '/test/ queue'],
@@ -179,15 +176,15 @@ function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
       ['bot_id', cell(bot_id)],
       ['first_name', cell(first_name)],
       ['username', cell(username)],
-      ['registered', fieldCell('created_at', created_at)],
+      ['registered', fieldCell(fieldOf(schema, 'created_at'), created_at)],
       ['validate', cell(validate)],
       ...Object.entries(settings)
         .filter(([, value]) => value !== undefined)
         .map(([field, value]) => [field, cell(value)]),
       ...Object.entries(shownQueue(queue)).map(([field, value]) => [
         field,
-        fieldCell(field, value),
-        fieldCell(field, testFields.get(field)),
+        fieldCell(fieldOf(schema, field), value),
+        fieldCell(fieldOf(schema, field), testFields.get(field)),
       ]),
     ],
   }

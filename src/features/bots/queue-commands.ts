@@ -5,10 +5,10 @@ import type { ResultOf } from '../../api/operation.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
-import { itemTable } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printResult, tableLines } from '../../cli/output/print-result.ts'
+import { printResult } from '../../cli/output/print-result.ts'
 import { fieldOption, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { resultLines } from '../../cli/remote/result-lines.ts'
 
 const bodiesOption = {
   name: 'bodies',
@@ -50,27 +50,23 @@ export const queueCommands: readonly ParsedCommand[] = [
   remoteCommand(webhookOperations.checkWebhook, {
     sentence:
       'checks the endpoint of a bot: its name, addresses, TLS, and its response to an empty update',
-    lines: checkLines,
-    remark({ ok }) {
-      if (!ok) process.exitCode = 1
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(webhookOperations.checkWebhook, input)
+      printResult(call, result, checkLines)
+      if (!result.value.ok) process.exitCode = 1
     },
   }),
   remoteCommand(webhookOperations.pauseBot, {
     sentence: 'stops deliveries to the webhook of a bot; its updates wait',
-    lines: pausedLines,
   }),
   remoteCommand(webhookOperations.resumeBot, {
     sentence: 'continues the deliveries after a pause',
-    lines: pausedLines,
   }),
   remoteCommand(webhookOperations.retryBot, {
     sentence: 'tries the failed updates of a bot now, as after the repair of its endpoint',
     fields: {
       ordering_key: { defaultShown: 'all that wait for a retry' },
-    },
-    lines({ retried_keys: keys }, { id }) {
-      if (keys === 0) return [`nothing of bot ${id} waits for a retry`]
-      return [`${keys === 1 ? '1 key of' : `${keys} keys of`} bot ${id}: tried now`]
     },
   }),
   remoteCommand(webhookOperations.getLimits, {
@@ -111,16 +107,9 @@ function checkLines({
   const response = { 'response headers': headersText(headers), 'response body': body }
   const shown = Object.entries(response).filter(([, value]) => value !== null)
   return [
-    ...tableLines(itemTable(steps, ['step', 'state', 'duration_ms', 'text'])),
+    ...resultLines(webhookOperations.checkWebhook, { steps }),
     ...shown.map(([name, value]) => `${name}: ${value}`),
     '',
     advice,
   ]
-}
-
-function pausedLines(
-  { paused }: { readonly paused: boolean },
-  { id }: { readonly id: string | number },
-): readonly string[] {
-  return [`deliveries of bot ${id} ${paused ? 'are paused' : 'continue'}`]
 }

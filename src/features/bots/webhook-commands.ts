@@ -2,11 +2,9 @@
 import { anyText, path } from '../../config/config-values.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { fieldTable } from '../../cli/remote/cells.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printResult, tableLines } from '../../cli/output/print-result.ts'
-import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { standardInput } from '../../cli/remote/standard-input.ts'
 
 const endpointArgument = {
@@ -54,16 +52,11 @@ export const webhookCommands: readonly ParsedCommand[] = [
       }
       const api = await privateApiOf(call)
       const result = await api.call(webhookOperations.setWebhook, { ...input, body })
-      printResult(call, result, ({ description }) => [`bot ${input.id}: ${description}`])
+      printCall(call, webhookOperations.setWebhook, result, input)
     },
   }),
-  remoteCommand(webhookOperations.getWebhook, {
-    sentence: 'shows the webhook of a bot without its secrets',
-    lines: (webhook) => tableLines(fieldTable(webhook)),
-  }),
+  remoteCommand(webhookOperations.getWebhook),
   remoteCommand(webhookOperations.deleteWebhook, {
     sentence: 'removes the webhook of a bot, which then polls',
-    fields: { drop_pending_updates: {} },
-    lines: ({ description }, { id }) => [`bot ${id}: ${description}`],
   }),
 ]

@@ -13,7 +13,7 @@ import {
 } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 
-const { count, listLimit, orNull, shownHeader, time } = fieldSchemas
+const { count, listLimit, ms, orNull, shownHeader, time } = fieldSchemas
 
 export const webhookOperations = declareOperations('webhooks', {
   setWebhook: {
@@ -21,6 +21,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'webhook set',
+    done: 'bot {id}: {description}',
     more: '#webhooks',
     summary: 'Sets the webhook of a bot, as its setWebhook would',
     description:
@@ -55,6 +56,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'webhook delete',
+    done: 'bot {id}: {description}',
     more: '#webhooks',
     summary: 'Removes the webhook of a bot, as its deleteWebhook would',
     query: () => ({ drop_pending_updates: dropPending() }),
@@ -89,6 +91,7 @@ export const webhookOperations = declareOperations('webhooks', {
     about: 'queue',
     portal: 'check',
     command: 'webhook check',
+    columns: ['step', 'state', 'duration_ms', 'text'],
     more: '#check-an-endpoint',
     summary: 'Goes the way of a delivery once, step by step, and posts an empty update',
     description:
@@ -101,6 +104,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'pause',
+    done: 'deliveries of bot {id} are paused',
     summary: 'Stops deliveries',
     result: () => pauseState(),
   },
@@ -109,6 +113,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'resume',
+    done: 'deliveries of bot {id} continue',
     summary: 'Continues deliveries',
     result: () => pauseState(),
   },
@@ -117,6 +122,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'retry',
+    done: 'keys of bot {id} that are tried now: {retried_keys}',
     more: '#now',
     summary: 'Tries failed deliveries now',
     description:
@@ -229,6 +235,7 @@ function webhookState() {
       Type.Array(Type.String(), {
         description: 'The types that the bot wants; null for the default set.',
       }),
+      'the default set',
     ),
     has_secret_token: Type.Boolean({ description: 'Whether deliveries carry a secret.' }),
     has_custom_certificate: Type.Boolean({
@@ -259,7 +266,7 @@ function endpointCheck() {
         Type.Object({
           step: Type.Enum([...checkSteps], { type: 'string' }),
           state: Type.Enum([...checkStates], { type: 'string' }),
-          duration_ms: orNull(count('How long it took, in milliseconds; null if it was skipped.')),
+          duration_ms: orNull(ms('How long it took, in milliseconds; null if it was skipped.')),
           text: Type.String({ description: 'How it has ended, or why it was skipped.' }),
         }),
         {

@@ -10,15 +10,14 @@ import {
   jsonOption,
   madeResult,
   printResult,
-  tableLines,
   tell,
-  tellMissingShards,
+  tellIncomplete,
 } from '../../cli/output/print-result.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
-import { ageCell, itemTable } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { resultLines } from '../../cli/remote/result-lines.ts'
 
 /** This many bots are listed at most. Chosen: their JSON fits into the memory of a command. */
 const botsListedMax = 1_000_000
@@ -74,7 +73,7 @@ async function list(
   const result = await readBots(await privateApiOf(call), query)
   const { bots } = result
   printResult(call, madeResult(result), botLines)
-  tellMissingShards(result)
+  tellIncomplete(result)
   if (bots.length < query.limit || call.has(jsonOption)) return
   tell(
     query.sort === undefined
@@ -117,16 +116,7 @@ async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
 }
 
 function botLines({ bots }: BotPage): readonly string[] {
-  if (bots.length === 0) return ['no bots']
-  const shown = bots.map((bot) => ({
-    ...bot,
-    oldest_age: ageCell(bot.oldest_age),
-    // A bot without a webhook can be paused, too.
-    health: bot.paused === true ? 'paused' : bot.health,
-  }))
-  const state = ['mode', 'pending', 'oldest_age', 'health', 'next_attempt'] as const
-  const details = ['dead_letters', 'last_taken', 'last_poll'] as const
-  const isDetailed = bots.some((bot) => bot.dead_letters !== undefined)
-  const columns = isDetailed ? [...state, ...details] : state
-  return tableLines(itemTable(shown, ['bot_id', 'username', ...columns]))
+  // A bot without a webhook can be paused, too.
+  const shown = bots.map((bot) => (bot.paused === true ? { ...bot, health: 'paused' } : bot))
+  return resultLines(fleetOperations.listBots, { bots: shown })
 }

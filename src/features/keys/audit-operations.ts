@@ -19,6 +19,8 @@ export const auditOperations = declareOperations('server', {
     scope: 'all',
     about: 'keys',
     command: 'audit',
+    columns: ['time', 'key_name', 'call', 'bot_id', 'on_key', 'result', 'id'],
+    none: 'no calls',
     more: '#audit',
     summary: 'Lists the calls that changed something, the last ones first',
     query: () => ({
@@ -77,7 +79,7 @@ function recordedCall() {
       id: Type.String({ description: 'The id of this entry.' }),
       time: preciseTime('When the call was answered.'),
       key_id: orNull(Type.String({ description: 'The key that made it; null: the admin key.' })),
-      key_name: orNull(Type.String({ description: 'The name of that key.' })),
+      key_name: orNull(Type.String({ description: 'The name of that key.' }), 'admin key'),
       operation: Type.String({ description: 'The operationId of the call.' }),
       call: Type.String({ description: 'Its verb and its path.' }),
       bot_id: orNull(botId()),

@@ -5,7 +5,7 @@ import { botIdMax, botIdMin } from '../../kit/limits.ts'
 import { fieldSchemas } from '../../api/field-schemas.ts'
 import { declareOperations } from '../../api/operation.ts'
 
-const { botId, count, orNull, overlap, time } = fieldSchemas
+const { botId, count, orNull, overlap, perSecond, time } = fieldSchemas
 
 const path = '/v1/keys'
 /** With these, a name could pass for another one, or move the cursor of a terminal. */
@@ -20,6 +20,7 @@ export const keyOperations = declareOperations('keys', {
     scope: 'all',
     about: 'keys',
     command: 'keys create',
+    done: '{key}',
     more: '#keys',
     summary: 'Makes a key of this API',
     description: 'A key cannot make a key that may do more than itself.',
@@ -32,6 +33,17 @@ export const keyOperations = declareOperations('keys', {
     scope: 'all',
     about: 'keys',
     command: 'keys list',
+    columns: [
+      'key_id',
+      'name',
+      'scopes',
+      'bots',
+      'updates_per_second',
+      'requests_per_second',
+      'expires',
+      'last_used',
+    ],
+    none: 'no keys but the admin key',
     summary: 'Lists the keys, without the admin key',
     result: () =>
       Type.Object(
@@ -44,6 +56,7 @@ export const keyOperations = declareOperations('keys', {
     scope: 'all',
     about: 'keys',
     command: 'keys rotate',
+    done: '{key}',
     summary: 'Gives a key a new secret',
     description: 'The old secret stays valid for `overlap` seconds. Default: 0.',
     body: () =>
@@ -58,6 +71,7 @@ export const keyOperations = declareOperations('keys', {
     scope: 'all',
     about: 'keys',
     command: 'keys revoke',
+    done: 'revoked {key_id}',
     summary: 'Ends a key and all keys that come from it, with their streams and sessions',
     result: () =>
       Type.Object(
@@ -137,9 +151,9 @@ function fields() {
     key_id: keyId(),
     name: Type.String(),
     scopes: fieldSchemas.scopes(),
-    bots: orNull(Type.Array(botId())),
-    updates_per_second: orNull(count('The limit of pushed updates.')),
-    requests_per_second: orNull(count('The limit of requests.')),
+    bots: orNull(Type.Array(botId()), 'all'),
+    updates_per_second: orNull(perSecond('The limit of pushed updates.')),
+    requests_per_second: orNull(perSecond('The limit of requests.')),
     created_at: time('When the key was made.'),
     created_by: orNull(Type.String({ description: 'The id of the key that made this one.' })),
     expires: orNull(time('When the key ends.')),

@@ -3,10 +3,8 @@ import { systemClock } from '../../kit/clock.ts'
 import { anyText, wholeNumber } from '../../config/config-values.ts'
 import { keyOperations } from './key-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { itemTable } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printResult, tableLines, tell } from '../../cli/output/print-result.ts'
-import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 
 /** `--ttl` is at most this: 100 years. Chosen: a key that should last longer has no end. */
 const accessKeyTtlSMax = 100 * 365 * 86_400
@@ -24,28 +22,7 @@ const ttlOption = {
 } as const
 
 export const keysCommands: readonly ParsedCommand[] = [
-  remoteCommand(keyOperations.listKeys, {
-    sentence: 'lists the keys of the private API, with their last use',
-    lines({ keys }) {
-      if (keys.length === 0) return ['no keys but the admin key']
-      const shown = keys.map((key) => ({
-        ...key,
-        scopes: key.scopes.join(','),
-        bots: key.bots === null ? 'all' : key.bots.join(','),
-      }))
-      const limits = ['updates_per_second', 'requests_per_second'] as const
-      const fields = [
-        'key_id',
-        'name',
-        'scopes',
-        'bots',
-        ...limits,
-        'expires',
-        'last_used',
-      ] as const
-      return tableLines(itemTable(shown, fields))
-    },
-  }),
+  remoteCommand(keyOperations.listKeys),
   remoteCommand(keyOperations.createKey, {
     sentence: 'makes a key of the private API and prints it; it is never shown again',
     arguments: [nameArgument],
@@ -72,8 +49,7 @@ export const keysCommands: readonly ParsedCommand[] = [
       const expires = ttlS === undefined ? undefined : nowS + ttlS
       const asked = body === undefined ? {} : { body: { ...body, expires } }
       const result = await api.call(keyOperations.createKey, asked)
-      printResult(call, result, keyLines)
-      tellUnreached(result.value)
+      printCall(call, keyOperations.createKey, result, asked)
     },
   }),
   remoteCommand(keyOperations.rotateKey, {
@@ -81,25 +57,6 @@ export const keysCommands: readonly ParsedCommand[] = [
     fields: {
       overlap: { default: '0', sentence: 'The old key stays valid for this many seconds.' },
     },
-    lines: keyLines,
-    remark: tellUnreached,
   }),
-  remoteCommand(keyOperations.revokeKey, {
-    sentence: 'ends a key, its streams and its sessions',
-    lines: ({ key_id: id }) => [`revoked ${id}`],
-    remark: tellUnreached,
-  }),
+  remoteCommand(keyOperations.revokeKey),
 ]
-
-function keyLines({ key }: { readonly key: string }): readonly string[] {
-  return [key]
-}
-
-function tellUnreached({
-  unreached_workers: unreached,
-}: {
-  readonly unreached_workers?: number | undefined
-}): void {
-  if (unreached === undefined) return
-  tell(`${unreached} workers did not respond and take the change within seconds after they do`)
-}

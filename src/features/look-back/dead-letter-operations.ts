@@ -22,6 +22,18 @@ export const deadLetterOperations = declareOperations('dead letters', {
     about: 'queue',
     portal: 'look',
     command: 'dead-letters list',
+    columns: [
+      'update_id',
+      'type',
+      'ordering_key',
+      'reason',
+      'time',
+      'attempts',
+      'bytes',
+      'last_error',
+      'traceparent',
+    ],
+    none: 'no dead letters',
     summary: 'Lists dead letters in the order of their ids',
     query: () => ({ after: listAfter(updateIdMax), limit: listLimit(listedPerPageMax, 100) }),
     result: () =>

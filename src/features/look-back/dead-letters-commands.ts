@@ -1,5 +1,5 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
-
+import { Type } from 'typebox'
 import { waitingClock } from '../../kit/clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { onOff } from '../../config/config-values.ts'
@@ -17,16 +17,17 @@ import {
   tableLines,
   tell,
 } from '../../cli/output/print-result.ts'
-import { textTable } from '../../cli/output/text-table.ts'
-import { fieldTable, itemTable, withTrace } from '../../cli/remote/cells.ts'
+import { itemTable } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import {
   anyValue,
+  printCall,
   remoteCommand,
   updateIdArgument,
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
+import { resultLines } from '../../cli/remote/result-lines.ts'
 import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 import { needs as bots } from '../bots/needs.ts'
 
@@ -46,7 +47,6 @@ const typeOption = updateTypeOption(deadLetterOperations.replayDeadLetters)
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.listDeadLetters, {
-    sentence: 'lists the dead letters of a bot in the order of their ids',
     fields: {
       after: { sentence: 'Lists only dead letters with larger ids than this one.' },
       limit: { sentence: 'Lists this many dead letters at most.' },
@@ -54,7 +54,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     async run(call, input) {
       const api = await privateApiOf(call)
       const result = await api.call(deadLetterOperations.listDeadLetters, input)
-      printResult(call, result, pageLines)
+      printCall(call, deadLetterOperations.listDeadLetters, result, input)
       const { dead_letters: letters, total } = result.value
       const shown = letters.length
       if (shown === input.query?.limit && total > shown && !call.has(jsonOption)) {
@@ -68,7 +68,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
       const api = await privateApiOf(call)
       const result = await api.call(deadLetterOperations.getDeadLetter, input)
       printResult(call, result, ({ update: _update, bytes: _bytes, ...fields }) => [
-        ...textTable(fieldTable(fields)),
+        ...resultLines(deadLetterOperations.getDeadLetter, fields),
         '',
         updateIn(result.text),
       ])
@@ -88,19 +88,6 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     run: drop,
   }),
 ]
-
-function pageLines({
-  dead_letters: letters,
-  total,
-}: ResultOf<typeof deadLetterOperations.listDeadLetters>): readonly string[] {
-  if (letters.length === 0) return [total === 0 ? 'no dead letters' : 'no more dead letters']
-  const what = ['update_id', 'type', 'ordering_key', 'reason'] as const
-  const fields = [...what, 'time', 'attempts', 'bytes', 'last_error'] as const
-  return [
-    ...tableLines(itemTable(letters, withTrace(letters, fields))),
-    `${letters.length} of ${total} dead letters`,
-  ]
-}
 
 /** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */
 interface Replayed extends Partial<Outcome>, Partial<ReplayedOne> {
@@ -174,7 +161,7 @@ function replayLines(result: Replayed, chosen: number | undefined): readonly str
   const hasOutcomes = pairs.some(({ outcome }) => outcome !== undefined)
   const ids = ['update_id', 'new_update_id'] as const
   const fields = hasOutcomes ? ([...ids, 'outcome', 'detail'] as const) : ids
-  return tableLines(itemTable(pairs, fields))
+  return tableLines(itemTable(Type.Object({}), pairs, fields))
 }
 
 async function drop(call: CommandCall, queue: AskedQueue): Promise<void> {

@@ -13,7 +13,7 @@ import { listedPerPageMax } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { updateSchema } from '../../api/update-schemas.ts'
 
-const { count, listAfter, listLimit, orNull, preciseTime, time, traceparent, updateId } =
+const { bytes, count, listAfter, listLimit, orNull, preciseTime, time, traceparent, updateId } =
   fieldSchemas
 
 const all = `${botPath}/updates` as const
@@ -26,6 +26,18 @@ export const lookBackOperations = declareOperations('look back', {
     about: 'queue',
     portal: 'look',
     command: 'updates list',
+    columns: [
+      'update_id',
+      'state',
+      'type',
+      'ordering_key',
+      'accepted',
+      'left',
+      'attempts',
+      'bytes',
+      'traceparent',
+    ],
+    none: 'no such updates',
     more: '#look-back',
     summary: 'Lists updates in the order of their ids, also those that have left and are kept',
     description:
@@ -80,6 +92,7 @@ export const lookBackOperations = declareOperations('look back', {
     scope: 'manage',
     about: 'queue',
     command: 'updates drop',
+    done: 'dropped {update_id}',
     more: '#look-back',
     summary: 'Removes one update: pending, kept or dead',
     description:
@@ -164,14 +177,14 @@ function ownBound(maximum: number, description: string) {
 function retentionState() {
   const inEffect = Type.Object({
     retain: count('Seconds.'),
-    retain_bytes: count('Bytes.'),
+    retain_bytes: bytes('Bytes.'),
   })
   return Type.Object(
     {
       ...ownRetention(),
       in_effect: inEffect,
       kept: count('How many updates are kept.'),
-      kept_bytes: count('Their bytes.'),
+      kept_bytes: bytes('Their bytes.'),
     },
     {
       $id: 'RetentionState',

@@ -74,6 +74,8 @@ export const replayOperations = declareOperations('look back', {
     about: 'queue',
     portal: 'look',
     command: 'replays list',
+    columns: ['job_id', 'state', 'started', 'ended', 'total', 'replayed', 'skipped', 'reason'],
+    none: 'no replays',
     more: '#replay',
     summary: 'Lists the replays of a queue, the newest first',
     description: 'Those that have ended are listed for a week.',

@@ -5,9 +5,7 @@ import type { ResultOf } from '../../api/operation.ts'
 import { replayOperations } from './replay-operations.ts'
 import type { LeftState } from '../../shard/records/replay-record.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { printResult, tableLines } from '../../cli/output/print-result.ts'
-import { textTable } from '../../cli/output/text-table.ts'
-import { fieldTable, itemTable } from '../../cli/remote/cells.ts'
+import { printResult } from '../../cli/output/print-result.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import {
   anyValue,
@@ -16,10 +14,9 @@ import {
   updateIdArgument,
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
+import { resultLines } from '../../cli/remote/result-lines.ts'
 
 const { startReplay, replayUpdate, listReplays, getReplay, cancelReplay } = replayOperations
-
-type ReplayJob = ResultOf<typeof getReplay>
 
 const oneArgument = {
   name: '[update_id]',
@@ -78,22 +75,13 @@ export const replaysCommands: readonly ParsedCommand[] = [
       const order = { ...selection, rate: rate ?? 1, dry_run: isDry === true, idempotency_key: key }
       const result = await api.call(startReplay, { ...of, body: order })
       printResult(call, result, (started) =>
-        'dry_run' in started ? [countLine(started)] : jobLines(started),
+        'dry_run' in started ? [countLine(started)] : resultLines(startReplay, started),
       )
     },
   }),
-  remoteCommand(listReplays, {
-    sentence: 'lists the replays of a bot, the newest first',
-    lines({ replays }) {
-      if (replays.length === 0) return ['no replays']
-      const counts = ['total', 'replayed', 'skipped'] as const
-      return tableLines(
-        itemTable(replays, ['job_id', 'state', 'started', 'ended', ...counts, 'reason']),
-      )
-    },
-  }),
-  remoteCommand(getReplay, { sentence: 'shows a replay', lines: jobLines }),
-  remoteCommand(cancelReplay, { sentence: 'ends a replay', lines: jobLines }),
+  remoteCommand(listReplays),
+  remoteCommand(getReplay),
+  remoteCommand(cancelReplay),
 ]
 
 function countLine({
@@ -104,8 +92,4 @@ function countLine({
   const updates = count === 1 ? 'update' : 'updates'
   const counted = `${count} ${updates} of ${bytes} bytes would be replayed`
   return isComplete ? counted : `${counted}, and more: the count has ended after 10 s`
-}
-
-function jobLines(job: ReplayJob): readonly string[] {
-  return textTable(fieldTable(job))
 }

@@ -7,18 +7,18 @@ import type { ResultOf } from '../../api/operation.ts'
 import { updateIn } from '../../api/update-in.ts'
 import type { UpdateState } from '../../queue/update-states.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { jsonOption, printResult, tableLines, tell } from '../../cli/output/print-result.ts'
-import { textTable } from '../../cli/output/text-table.ts'
-import { fieldTable, itemTable, withTrace } from '../../cli/remote/cells.ts'
+import { jsonOption, printResult, tell } from '../../cli/output/print-result.ts'
 import { attemptLines } from '../../cli/attempt-lines.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import {
   anyValue,
   fieldOption,
   orNone,
+  printCall,
   remoteCommand,
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
+import { resultLines } from '../../cli/remote/result-lines.ts'
 
 /** An option has the same values in all commands, and `--state` has those of bots. */
 const stateOption = {
@@ -66,8 +66,8 @@ export const updatesCommands: readonly ParsedCommand[] = [
       const api = await privateApiOf(call)
       const query = { ...input.query, state: call.get(stateOption), type: call.get(typeOption) }
       const result = await api.call(lookBackOperations.listUpdates, { ...input, query })
-      printResult(call, result, pageLines)
-      const { next } = result.value
+      const { next, ...page } = result.value
+      printResult(call, result, () => resultLines(lookBackOperations.listUpdates, page))
       if (next !== null && !call.has(jsonOption))
         tell(
           `there may be more: --${input.query?.before === undefined ? 'after' : 'before'} ${next}`,
@@ -83,7 +83,7 @@ export const updatesCommands: readonly ParsedCommand[] = [
         call,
         result,
         ({ update: _update, bytes: _bytes, latest_attempts: attempts, ...fields }) => [
-          ...textTable(fieldTable(fields)),
+          ...resultLines(lookBackOperations.getUpdate, fields),
           ...(attempts.length === 0 ? [] : ['', ...attemptLines({ attempts })]),
           '',
           updateIn(result.text),
@@ -91,12 +91,8 @@ export const updatesCommands: readonly ParsedCommand[] = [
       )
     },
   }),
-  remoteCommand(lookBackOperations.dropUpdate, {
-    sentence: 'removes an update, whether it waits, is kept or is a dead letter',
-    lines: ({ update_id: id }) => [`dropped ${id}`],
-  }),
+  remoteCommand(lookBackOperations.dropUpdate),
   remoteCommand(lookBackOperations.eraseUpdates, {
-    sentence: 'erases all payloads of a person, a chat or an ordering key',
     fields: { ordering_key: { defaultShown: 'none' }, user: { defaultShown: 'none' } },
     options: [yesOption],
     async run(call, input) {
@@ -126,9 +122,7 @@ export const updatesCommands: readonly ParsedCommand[] = [
         }
         result = await api.call(setRetention, { ...input, body })
       }
-      printResult(call, result, ({ in_effect, kept, kept_bytes, ...own }) => [
-        ...textTable(fieldTable({ ...own, in_effect, kept, kept_bytes })),
-      ])
+      printCall(call, getRetention, result, input)
     },
   }),
 ]
@@ -145,13 +139,4 @@ function erasedLines({
     ...types.map(({ type, count }) => `of them, ${count} ${type}`),
     ...files.map((file) => `removed shards/${file}`),
   ]
-}
-
-function pageLines({
-  updates,
-}: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
-  if (updates.length === 0) return ['no such updates']
-  const what = ['update_id', 'state', 'type', 'ordering_key'] as const
-  const fields = [...what, 'accepted', 'left', 'attempts', 'bytes'] as const
-  return tableLines(itemTable(updates, withTrace(updates, fields)))
 }

@@ -3,10 +3,8 @@ import { ConfigError } from '../../config/config.ts'
 import { anyText, onOff } from '../../config/config-values.ts'
 import { portalOperations } from './portal-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { printResult, tableLines } from '../../cli/output/print-result.ts'
-import { itemTable } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 
 const linkArgument = {
   name: '[link_id]',
@@ -27,16 +25,8 @@ export const portalCommands: readonly ParsedCommand[] = [
           'Origin, such as https://platform.example, whose pages may show the page in a frame.',
       },
     },
-    lines: ({ url }) => [url],
   }),
-  remoteCommand(portalOperations.listPortalLinks, {
-    sentence: "lists the links to the owner's page of a bot, without their secrets",
-    lines({ links }) {
-      if (links.length === 0) return ['no links']
-      const shown = links.map((link) => ({ ...link, can: link.can.join(',') }))
-      return tableLines(itemTable(shown, ['link_id', 'can', 'origin', 'created_at', 'expires']))
-    },
-  }),
+  remoteCommand(portalOperations.listPortalLinks),
   remoteCommand(portalOperations.revokePortalLinks, {
     sentence: "ends a link to the owner's page of a bot, or all, and what they have open",
     arguments: [linkArgument],
@@ -52,7 +42,7 @@ export const portalCommands: readonly ParsedCommand[] = [
         linkId === undefined
           ? await api.call(portalOperations.revokePortalLinks, input)
           : await api.call(portalOperations.revokePortalLink, { ...input, link_id: linkId })
-      printResult(call, result, ({ removed }) => [`revoked ${removed}`])
+      printCall(call, portalOperations.revokePortalLinks, result, input)
     },
   }),
 ]

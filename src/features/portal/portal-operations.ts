@@ -19,6 +19,7 @@ export const portalOperations = declareOperations("owner's page", {
     scope: 'manage',
     about: 'bot',
     command: 'portal create',
+    done: '{url}',
     more: '#the-owners-page',
     summary: "Makes a link to the owner's page of a bot",
     description:
@@ -68,6 +69,8 @@ export const portalOperations = declareOperations("owner's page", {
     scope: 'read',
     about: 'bot',
     command: 'portal list',
+    columns: ['link_id', 'can', 'origin', 'created_at', 'expires'],
+    none: 'no links',
     summary: "Lists the links to the owner's page of a bot, without their secrets",
     result: () =>
       Type.Object(
@@ -80,6 +83,7 @@ export const portalOperations = declareOperations("owner's page", {
     scope: 'manage',
     about: 'bot',
     command: 'portal revoke',
+    done: 'revoked {removed}',
     summary: "Ends all links to the owner's page of a bot",
     result: () => removedCount(),
   },
@@ -88,6 +92,7 @@ export const portalOperations = declareOperations("owner's page", {
     scope: 'manage',
     about: 'bot',
     command: 'portal revoke',
+    done: 'revoked {removed}',
     summary: "Ends a link to the owner's page of a bot, and what it has open",
     result: () => removedCount(),
     errors: ['UNKNOWN_LINK'],

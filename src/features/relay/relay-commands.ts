@@ -3,11 +3,9 @@ import { ConfigError } from '../../config/config.ts'
 import { onOff, path } from '../../config/config-values.ts'
 import { relayOperations } from './relay-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { printResult, tableLines } from '../../cli/output/print-result.ts'
-import { fieldTable } from '../../cli/remote/cells.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { standardInput } from '../../cli/remote/standard-input.ts'
 
 const tokenFileOption = {
@@ -24,7 +22,6 @@ const sameTokenOption = {
 
 export const relayCommands: readonly ParsedCommand[] = [
   remoteCommand(relayOperations.setRelay, {
-    sentence: 'has a bot take its updates from another bot API server',
     fields: { from: {} },
     options: [tokenFileOption, sameTokenOption],
     async run(call, input) {
@@ -38,15 +35,11 @@ export const relayCommands: readonly ParsedCommand[] = [
       const api = await privateApiOf(call)
       const { from = '' } = input.body ?? {}
       const result = await api.call(relayOperations.setRelay, { ...input, body: { from, token } })
-      printResult(call, result, (relay) => tableLines(fieldTable(relay)))
+      printCall(call, relayOperations.setRelay, result, input)
     },
   }),
-  remoteCommand(relayOperations.getRelay, {
-    sentence: 'shows what the relay of a bot does',
-    lines: (relay) => tableLines(fieldTable(relay)),
-  }),
+  remoteCommand(relayOperations.getRelay),
   remoteCommand(relayOperations.removeRelay, {
     sentence: 'ends the relay of a bot; what was relayed stays',
-    lines: (_result, { id }) => [`removed the relay of bot ${id}`],
   }),
 ]

@@ -49,6 +49,7 @@ export const relayOperations = declareOperations('bots', {
     scope: 'manage',
     about: 'bot',
     command: 'relay remove',
+    done: 'removed the relay of bot {bot_id}',
     more: '#relays',
     summary: 'Ends the relay of a bot',
     description: 'The other server is told what was stored. What was relayed stays.',

@@ -1,9 +1,13 @@
 /** `postbote server history`: what the server did, minute by minute. */
+import { Type } from 'typebox'
+import { fieldSchemas } from '../../api/field-schemas.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { tableLines } from '../../cli/output/print-result.ts'
 import { itemTable } from '../../cli/remote/cells.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
+
+const minute = Type.Object({ time: fieldSchemas.time('When the minute begins.') })
 
 export const historyCommand = remoteCommand(serverOperations.getServerHistory, {
   sentence:
@@ -12,7 +16,7 @@ export const historyCommand = remoteCommand(serverOperations.getServerHistory, {
   fields: {
     minutes: { default: '60', sentence: 'Shows this many minutes, up to the present one.' },
   },
-  lines: (history) => tableLines(itemTable(minutesOf(history), ['time'], 'others')),
+  lines: (history) => tableLines(itemTable(minute, minutesOf(history), ['time'], 'others')),
 })
 
 /** Returns a line for each minute. */

@@ -74,6 +74,7 @@ export const serverOperations = declareOperations('server', {
     scope: 'any',
     about: 'nobody',
     command: 'server types',
+    columns: ['type', 'is_added', 'is_default', 'key_paths', 'ttl'],
     more: 'protocol.md#73-added-types',
     summary: 'Returns the types of updates that the server knows',
     description: 'The types of the contract, then those that the server was started with.',

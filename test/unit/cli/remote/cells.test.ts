@@ -1,29 +1,89 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ageCell, cell, fieldCell } from '../../../../src/cli/remote/cells.ts'
+import { Type } from 'typebox'
+import { fieldSchemas } from '../../../../src/api/field-schemas.ts'
+import { shown } from '../../../../src/api/shown.ts'
+import {
+  bytesText,
+  cell,
+  fieldCell,
+  fieldTable,
+  itemTable,
+} from '../../../../src/cli/remote/cells.ts'
 import { utcText } from '../../../../src/kit/clock.ts'
-import { portalOperations } from '../../../../src/features/portal/portal-operations.ts'
-import { needs } from '../../../../src/features/relay/needs.ts'
+import { apiOperations } from '../../../../src/modules/api-operations.ts'
+
+const { age, bytes, ms, orNull, perSecond, time, traceparent } = fieldSchemas
 
 test('an age is shown in the largest unit that leaves it at least two', () => {
-  const ages = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, null].map((ageS) => ageCell(ageS))
+  const seconds = orNull(age('Of something.'))
+  const ages = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, null].map((ageS) =>
+    fieldCell(seconds, ageS),
+  )
   assert.deepEqual(ages, ['0 s', '119 s', '2 min', '119 min', '2 h', '47 h', '2 d', '-'])
 })
 
-test('what is unknown is a dash', () => {
+test('bytes are shown in the largest unit that leaves them at least one', () => {
+  const texts = [0, 1_023, 1_024, 1_048_576, 1_610_612_736].map((each) => bytesText(each))
+  assert.deepEqual(texts, ['0 B', '1023 B', '1.0 KiB', '1.0 MiB', '1.5 GiB'])
+  assert.equal(fieldCell(bytes('Of something.'), 2_048), '2.0 KiB')
+})
+
+test('what is unknown is a dash, or the word that the field has for it', () => {
   assert.deepEqual(
-    [cell(null), cell(''), cell(undefined), fieldCell('time', null)],
+    [cell(null), cell(''), cell(undefined), fieldCell(orNull(time('When.')), null)],
     ['-', '-', '-', '-'],
   )
   assert.deepEqual([cell(true), cell(false), cell(0), cell('x')], ['yes', 'no', '0', 'x'])
+  const bots = orNull(Type.Array(Type.Integer()), 'all')
+  assert.deepEqual(
+    [null, [], [5, 6]].map((each) => fieldCell(bots, each)),
+    ['all', 'none', '5,6'],
+  )
 })
 
-test('each time of a relay and of a link is shown as a time', () => {
-  const { properties } = portalOperations.listPortalLinks.result().properties.links.items
-  const fields = { ...needs.relayFields().properties, ...properties }
-  const times = Object.entries(fields)
-    .filter(([, schema]) => JSON.stringify(schema).includes('In Unix seconds'))
-    .map(([name]) => name)
-  assert(times.length >= 5)
-  for (const name of times) assert.equal(fieldCell(name, 0), utcText(0), name)
+test('a table has the unit in its head, and no column of what no item has', () => {
+  const item = Type.Object({
+    duration_ms: ms('How long.'),
+    updates_per_second: orNull(perSecond('How often.')),
+    traceparent: traceparent('Where.'),
+  })
+  const fields = ['duration_ms', 'updates_per_second', 'traceparent']
+  const items = [{ duration_ms: 5, updates_per_second: 7, later: 'x' }]
+  assert.deepEqual(itemTable(item, items, fields), {
+    head: ['ms', 'updates/s'],
+    rows: [['5', '7']],
+  })
+  assert.deepEqual(itemTable(item, items, fields, 'others').head, ['ms', 'updates/s', 'later'])
 })
+
+test('an object of objects has a line for each of these, and another object one line', () => {
+  const p50 = shown('ms', Type.Number())
+  const inner = Type.Object({ p50_ms: p50 })
+  const schema = Type.Object({ delivery: Type.Object({ polling: inner }), counts: Type.Object({}) })
+  const value = { delivery: { polling: { p50_ms: 1 } }, counts: { a: 1, b: 2 }, later: [{}] }
+  assert.deepEqual(fieldTable(schema, value).rows, [
+    ['delivery polling', 'p50_ms 1 ms'],
+    ['counts', 'a 1, b 2'],
+    ['later', '[{}]'],
+  ])
+})
+
+test('each field of a result that is described as a time is shown as one', () => {
+  let times = 0
+  for (const { result } of apiOperations) {
+    for (const schema of fieldsIn(result?.())) {
+      if (!/In Unix seconds/.test('description' in schema ? String(schema.description) : ''))
+        continue
+      times++
+      assert.equal(fieldCell(schema, 0), utcText(0), JSON.stringify(schema))
+    }
+  }
+  assert(times >= 40, `${times}`)
+})
+
+/** Returns a schema and all within it. */
+function fieldsIn(schema: unknown): readonly object[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  return [schema, ...Object.values(schema).flatMap((each) => fieldsIn(each))]
+}
