@@ -277,10 +277,7 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   assert.equal((await server.admin('GET', `/v1/bots/${bot}`)).body.paused, true)
 
   const listed = await postbote(server, ['dead-letters', 'list', bot])
-  assert.match(
-    listed.out,
-    new RegExp(`\\n${updateId} +message +\\S+ +refused .*\\ntotal 1\\n$`),
-  )
+  assert.match(listed.out, new RegExp(`\\n${updateId} +message +\\S+ +refused .*\\ntotal 1\\n$`))
   const shown = await postbote(server, ['dead-letters', 'show', bot, `${updateId}`])
   assert.ok(shown.out.endsWith('\n\n{"message":{"text":"refused","n":1}}\n'), shown.out)
   for (const action of ['replay', 'drop']) {
