@@ -43,7 +43,7 @@ export function resultLines(
 
 function filled(text: string, schema: TSchema, values: object): string {
   const byName = new Map<string, unknown>(Object.entries(values))
-  return text.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+  return text.replaceAll(/\{([a-z_]{1,40})\}/g, (_, name: string) =>
     fieldCell(fieldOf(schema, name), byName.get(name)),
   )
 }
