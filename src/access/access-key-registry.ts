@@ -9,7 +9,7 @@ import { PostboteError } from '../kit/errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { accessKeysMax } from '../kit/limits.ts'
 import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
-import type { AccessKeyOperation } from '../shard/operations.ts'
+import type { OperationOf } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredAccessKey } from '../shard/records/stored.ts'
 import { type Access, assertWithin } from '../api/access.ts'
@@ -206,7 +206,7 @@ export class AccessKeyRegistry {
     return { ...by, endsAtMs }
   }
 
-  async #commit(operations: readonly AccessKeyOperation[]): Promise<void> {
+  async #commit(operations: readonly OperationOf<'accessKey'>[]): Promise<void> {
     const loaded = await this.#load()
     try {
       await loaded.shard.commit(operations, { waited: true })
@@ -227,7 +227,7 @@ export class AccessKeyRegistry {
     await this.#turns
       .run(async () => {
         const { records } = await this.#load()
-        const operations = [...records].flatMap(([id, record]): AccessKeyOperation[] => {
+        const operations = [...records].flatMap(([id, record]): OperationOf<'accessKey'>[] => {
           const used = this.#withUse(id, record)
           const isNew = (used.lastUsedMs ?? 0) - (record.lastUsedMs ?? 0) >= keyUseWriteMs
           return isNew ? [{ kind: 'accessKey', id, record: used }] : []

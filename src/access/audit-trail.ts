@@ -7,7 +7,7 @@
 import { PostboteError } from '../kit/errors.ts'
 import { lookCostMs, type LookPayer } from '../queue/kept/look-payer.ts'
 import { type AuditRecord, firstAuditId, type RecordedCall } from '../shard/records/audit-record.ts'
-import type { AuditOperation } from '../shard/operations.ts'
+import type { OperationOf } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 
 export interface AuditTrailOptions {
@@ -67,7 +67,7 @@ export class AuditTrail {
       for (const { id } of calls) ids.add(id)
       const excess = firstOf(ids, ids.size - auditCallsMax)
       for (const id of excess) ids.delete(id)
-      const operations: AuditOperation[] = [
+      const operations: OperationOf<'audit'>[] = [
         ...calls.map(({ id, record }) => ({ kind: 'audit' as const, id, record })),
         ...excess.map((id) => ({ kind: 'audit' as const, id, record: null })),
       ]

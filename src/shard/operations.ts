@@ -3,13 +3,10 @@
  * state: in its owner, after a restart, and in a copy on another machine. An operation therefore carries facts, not
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
-import type { AccessKeyRecord } from './records/access-key-record.ts'
-import type { AttemptsRecord } from './records/attempts-record.ts'
-import type { AuditRecord } from './records/audit-record.ts'
-import type { BotRecord, QueueSettings } from './records/bot-record.ts'
+import { jsonKinds } from './kinds.ts'
 import type { QueueId } from './records/record-keys.ts'
+import type { FieldsIn, StoredIn } from './records/record-kind.ts'
 import type { KeptCounts, QueueState, UpdateRecord } from './records/record.ts'
-import type { ReplayRecord } from './records/replay-record.ts'
 import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './records/stored.ts'
 import type { UpdateRows } from './update-rows.ts'
 
@@ -164,49 +161,22 @@ export interface RemoveDeadLettersOperation {
   readonly updateIds: readonly number[]
 }
 
-/** Registers or changes a bot, or removes it (null). */
-export interface BotOperation {
-  readonly kind: 'bot'
-  readonly queue: QueueId
-  readonly record: BotRecord | null
-}
+type JsonKinds = typeof jsonKinds
 
-/** Sets the webhook and allowed_updates of a queue, or removes them (null). */
-export interface SettingsOperation {
-  readonly kind: 'settings'
-  readonly queue: QueueId
-  readonly record: QueueSettings | null
-}
+/**
+ * Puts a record of JSON, or deletes it (null): the name of its kind in kinds.ts, the values of its key, and the record. The pushes of
+ * a slice of a replay are in the same group as its record.
+ */
+export type OperationOf<Name extends keyof JsonKinds> = {
+  readonly kind: Name
+  readonly record: StoredIn<JsonKinds[Name]> | null
+} & FieldsIn<JsonKinds[Name]>
 
-/** Replaces what is stored of the last attempts of a webhook, or removes it (null). */
-export interface AttemptsOperation {
-  readonly kind: 'attempts'
-  readonly queue: QueueId
-  readonly record: AttemptsRecord | null
-}
+/** An operation on any record of JSON. */
+export type JsonOperation = { [Name in keyof JsonKinds]: OperationOf<Name> }[keyof JsonKinds]
 
-/** Stores how far a replay has come, or removes it (null). The pushes of its last slice are in the same group. */
-export interface ReplayOperation {
-  readonly kind: 'replay'
-  readonly queue: QueueId
-  readonly jobId: number
-  readonly record: ReplayRecord | null
-}
-
-/** Stores a key of the private API, or removes it (null). Only shard 0 has these. */
-export interface AccessKeyOperation {
-  readonly kind: 'accessKey'
-  /** 16 hexadecimal digits. */
-  readonly id: string
-  readonly record: AccessKeyRecord | null
-}
-
-/** Stores what is recorded of a call, or removes it (null). Only shard 0 has these. */
-export interface AuditOperation {
-  readonly kind: 'audit'
-  /** 20 hexadecimal digits. */
-  readonly id: string
-  readonly record: AuditRecord | null
+export function isJson(operation: Operation): operation is JsonOperation {
+  return operation.kind in jsonKinds
 }
 
 /** Operations that change the ids and counts of a queue. */
@@ -216,16 +186,7 @@ export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation 
 export type DeadLetterOperation = AddDeadLettersOperation | RemoveDeadLettersOperation
 
 /** Any operation that `Shard.commit` accepts. */
-export type Operation =
-  | QueueOperation
-  | DeadLetterOperation
-  | ForgetKeptOperation
-  | BotOperation
-  | SettingsOperation
-  | AttemptsOperation
-  | ReplayOperation
-  | AccessKeyOperation
-  | AuditOperation
+export type Operation = QueueOperation | DeadLetterOperation | ForgetKeptOperation | JsonOperation
 
 /**
  * Applies an operation to the ids and counts of its queue.

@@ -7,6 +7,7 @@ import type { RecordedCall } from './records/audit-record.ts'
 import { kinds } from './kinds.ts'
 import * as keys from './records/record-keys.ts'
 import type { QueueId } from './records/record-keys.ts'
+import type { KeyParts, RecordKind, RecordOf } from './records/record-kind.ts'
 import { isActive } from './records/replay-record.ts'
 import type { ShardCodec } from './records/shard-codec.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
@@ -23,12 +24,7 @@ import type {
 export interface ShardListsOptions {
   readonly codec: Pick<
     ShardCodec,
-    | 'decodeAccessKeys'
-    | 'decodeBuckets'
-    | 'decodeCalls'
-    | 'decodeListed'
-    | 'decodeReplays'
-    | 'readKeptCounts'
+    'decodeBuckets' | 'decodeListed' | 'decodeRecords' | 'readKeptCounts'
   >
   /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
   range(range: RangeOptions): Promise<readonly StoreEntry[]>
@@ -39,8 +35,8 @@ const listedKinds = { b: kinds.bot, w: kinds.settings, s: kinds.state } as const
 /** One read returns this many ids of recorded calls. Chosen: 11 kB of keys; all of them are ten reads. */
 const callIdsPerReadMax = 1_000
 
-/** One read returns this many replays. Chosen: some 200 KB. */
-const replaysPerReadMax = 500
+/** One read returns this many records. Chosen: some 200 KB of replays. */
+const recordsPerReadMax = 500
 
 /** The lists of one shard. Like the shard, they reject with PostboteError STORE_UNAVAILABLE if the database fails. */
 export class ShardLists {
@@ -152,27 +148,26 @@ export class ShardLists {
 
   /** Reads the replays of one queue, in the order of their ids. */
   replaysOf(queue: QueueId): Promise<readonly StoredReplay[]> {
-    const [gte, lt] = [kinds.replay.key(queue, 0), kinds.replay.key(queue, keys.updateIdEnd)]
-    return this.#replays({ gte, lt }, () => true)
+    return this.all(kinds.replay, kinds.replay.range(queue))
   }
 
   /** Reads the replays of all queues that have not ended. */
   activeReplays(): Promise<readonly StoredReplay[]> {
-    return this.#replays({ gte: kinds.replay.start(), lt: kinds.replay.range().lt }, ({ record }) =>
-      isActive(record),
-    )
+    return this.all(kinds.replay, kinds.replay.range(), ({ record }) => isActive(record))
   }
 
-  async #replays(
+  /** Reads the records of a kind in a range of keys, as far as they are wanted, in the order of their keys. */
+  async all<const Parts extends KeyParts, Stored>(
+    kind: RecordKind<Parts, Stored>,
     range: Pick<RangeOptions, 'gte' | 'lt'>,
-    isWanted: (replay: StoredReplay) => boolean,
-  ): Promise<readonly StoredReplay[]> {
-    const replays: StoredReplay[] = []
+    isWanted: (record: RecordOf<Parts, Stored>) => boolean = () => true,
+  ): Promise<readonly RecordOf<Parts, Stored>[]> {
+    const records: RecordOf<Parts, Stored>[] = []
     for (let { gte } = range; ; ) {
-      const entries = await this.#options.range({ ...range, gte, limit: replaysPerReadMax })
-      replays.push(...this.#options.codec.decodeReplays(entries).filter(isWanted))
+      const entries = await this.#options.range({ ...range, gte, limit: recordsPerReadMax })
+      records.push(...this.#options.codec.decodeRecords(kind, entries).filter(isWanted))
       const last = entries.at(-1)
-      if (last === undefined || entries.length < replaysPerReadMax) return replays
+      if (last === undefined || entries.length < recordsPerReadMax) return records
       gte = keys.keyAfter(last.key)
     }
   }
@@ -184,7 +179,7 @@ export class ShardLists {
       lt: kinds.accessKey.range().lt,
       limit: accessKeysMax,
     }
-    return this.#options.codec.decodeAccessKeys(await this.#options.range(range))
+    return this.#options.codec.decodeRecords(kinds.accessKey, await this.#options.range(range))
   }
 
   /**
@@ -202,7 +197,7 @@ export class ShardLists {
     const entries = await this.#options.range({ gte, lt, limit: page.limit, reverse: true })
     const last = entries.length < page.limit ? undefined : entries.at(-1)
     const next = last === undefined ? undefined : kinds.audit.fields(last.key).id
-    return { calls: this.#options.codec.decodeCalls(entries), next }
+    return { calls: this.#options.codec.decodeRecords(kinds.audit, entries), next }
   }
 
   /** Lists the ids of all recorded calls in their order, without reading the calls. */

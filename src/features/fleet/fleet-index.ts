@@ -18,14 +18,13 @@
 import { unreachable } from '../../kit/errors.ts'
 import type { BotRecord, QueueSettings } from '../../shard/records/bot-record.ts'
 import type { QueueId } from '../../shard/records/record-keys.ts'
-import type {
-  AccessKeyOperation,
-  AttemptsOperation,
-  AuditOperation,
-  ForgetKeptOperation,
-  Operation,
-  QueueOperation,
-  ReplayOperation,
+import {
+  type ForgetKeptOperation,
+  isJson,
+  type JsonOperation,
+  type Operation,
+  type OperationOf,
+  type QueueOperation,
 } from '../../shard/operations.ts'
 import type { QueueState } from '../../shard/records/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../../shard/records/stored.ts'
@@ -67,20 +66,7 @@ export interface DueOldest {
 type RecordOperation = Exclude<Operation, QueueOperation | SilentOperation>
 
 /** An operation that changes nothing of what the index shows. */
-type SilentOperation =
-  | AccessKeyOperation
-  | AttemptsOperation
-  | AuditOperation
-  | ForgetKeptOperation
-  | ReplayOperation
-
-const silentKinds: ReadonlySet<Operation['kind']> = new Set<SilentOperation['kind']>([
-  'accessKey',
-  'attempts',
-  'audit',
-  'forgetKept',
-  'replay',
-])
+type SilentOperation = ForgetKeptOperation | Exclude<JsonOperation, OperationOf<'bot' | 'settings'>>
 
 const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
   'bot',
@@ -90,7 +76,7 @@ const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kin
 ])
 
 function tellsNothing(operation: Operation): operation is SilentOperation {
-  return silentKinds.has(operation.kind)
+  return operation.kind === 'forgetKept' || (isJson(operation) && !recordKinds.has(operation.kind))
 }
 
 function isOfQueue(operation: QueueOperation | RecordOperation): operation is QueueOperation {

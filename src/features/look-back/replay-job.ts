@@ -15,7 +15,7 @@ import { PostboteError } from '../../kit/errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import type { UpdateFilter } from '../../queue/kept/look-back.ts'
 import { keysMeantBy } from '../../queue/check/ordering-key.ts'
-import type { ReplayOperation } from '../../shard/operations.ts'
+import type { OperationOf } from '../../shard/operations.ts'
 import {
   isActive,
   type ReplayRecord,
@@ -191,7 +191,7 @@ export class ReplayJob {
     this.#record = record
   }
 
-  #operation(record: ReplayRecord): ReplayOperation {
+  #operation(record: ReplayRecord): OperationOf<'replay'> {
     return { kind: 'replay', ...this.#id, record }
   }
 }

@@ -15,7 +15,7 @@ import { jobIdMax } from '../../kit/limits.ts'
 import type { LookBack, UpdateFilter } from '../../queue/kept/look-back.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
 import { hash128 } from '../../shard/idempotency/key-hashes.ts'
-import type { ReplayOperation } from '../../shard/operations.ts'
+import type { OperationOf } from '../../shard/operations.ts'
 import {
   isActive,
   type ReplayRecord,
@@ -245,7 +245,7 @@ export class ReplayJobs {
   }
 
   /** Ends the jobs of a queue whose bot is being removed. Returns what removes them from disk. */
-  removalOf(queue: BotQueue): Promise<readonly ReplayOperation[]> {
+  removalOf(queue: BotQueue): Promise<readonly OperationOf<'replay'>[]> {
     const of = this.#shards.get(queue.shard)
     return (of?.changes ?? new Mutex()).run(async () => {
       await of?.reading
@@ -393,6 +393,6 @@ function excessOf(all: readonly StoredReplay[], nowMs: number): readonly StoredR
   return ended.filter(({ record }, nth) => nth < excess || isOld(record, nowMs))
 }
 
-function removalOf({ queue, jobId }: StoredReplay): ReplayOperation {
+function removalOf({ queue, jobId }: StoredReplay): OperationOf<'replay'> {
   return { kind: 'replay', queue, jobId, record: null }
 }

@@ -37,6 +37,20 @@ export type KeyFields<Parts extends KeyParts> = {
   readonly [Part in Parts[number] as Part['name']]: ReturnType<Part['read']>
 }
 
+/** The values of the keys of a kind. */
+export type FieldsIn<Kind> =
+  Kind extends RecordKind<infer Parts, infer _Stored> ? KeyFields<Parts> : never
+
+/** The records of a kind. */
+export type StoredIn<Kind> = Kind extends { readonly row: { readonly codec: Codec<infer Stored> } }
+  ? Stored
+  : never
+
+/** A record with the values of its key. */
+export type RecordOf<Parts extends KeyParts, Stored> = KeyFields<Parts> & {
+  readonly record: Stored
+}
+
 /** The first ones of the values. */
 type Leading<Values extends readonly unknown[]> = Values extends readonly [
   infer First,
@@ -79,6 +93,13 @@ export class RecordKind<const Parts extends KeyParts = KeyParts, Stored = unknow
       at += part.bytes
     }
     return fields
+  }
+
+  /** Returns the operation of the database that puts a record, or deletes it (null). */
+  written(fields: KeyFields<Parts>, stored: Stored | null): StoreOperation {
+    const key = this.#keyOf(valuesOf(this.row.key, fields), this.keyBytes)
+    if (stored === null) return { type: 'del', key }
+    return { type: 'put', key, value: this.row.codec.encode(key, stored) }
   }
 
   /** Says in words what a key has, such as ` 7 of bot 123`. */
@@ -137,4 +158,8 @@ export class RecordKind<const Parts extends KeyParts = KeyParts, Stored = unknow
     }
     return key
   }
+}
+
+function valuesOf(parts: KeyParts, fields: Readonly<Record<string, unknown>>): readonly unknown[] {
+  return parts.map(({ name }) => fields[name])
 }

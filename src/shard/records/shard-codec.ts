@@ -5,31 +5,30 @@
  * folds each operation into the state of its queue, so it must be called once for each operation, in commit order. A
  * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
-import type { RecordedCall } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../../kit/limits.ts'
 import type { AttemptsRecord } from './attempts-record.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from '../recovery/damaged-records.ts'
 import { GroupEncoder } from '../group-encoder.ts'
 import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
-import { type KindById, kinds } from '../kinds.ts'
+import { type AnyKind, jsonKinds, type KindById, kinds } from '../kinds.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import {
   type AddDeadLettersOperation,
   type AdvanceOperation,
-  type AttemptsOperation,
-  type BotOperation,
   type DeleteOperation,
   type ForgetKeptOperation,
   type Operation,
   type PushOperation,
+  type JsonOperation,
   type QueueOperation,
   type RemoveDeadLettersOperation,
-  type SettingsOperation,
   fold,
+  isJson,
   keyedAtMs,
 } from '../operations.ts'
+import type { KeyParts, RecordKind, RecordOf } from './record-kind.ts'
 import * as record from './record.ts'
 import type { QueueState } from './record.ts'
 import type { StoreEntry, StoreOperation } from '../../store/store.ts'
@@ -39,11 +38,9 @@ import type {
   KeptRun,
   ListedKind,
   ListedRecord,
-  StoredAccessKey,
   StoredDeadLetter,
   StoredLeftUpdate,
   StoredQueue,
-  StoredReplay,
   StoredUpdate,
 } from './stored.ts'
 
@@ -126,13 +123,6 @@ export class ShardCodec {
       this.kept.fold(operation)
       if (isJson(operation)) {
         batch.push(encodeJson(operation))
-      } else if (operation.kind === 'accessKey') {
-        batch.push(encodeJsonAt(kinds.accessKey.key(operation.id), operation.record))
-      } else if (operation.kind === 'audit') {
-        batch.push(encodeJsonAt(kinds.audit.key(operation.id), operation.record))
-      } else if (operation.kind === 'replay') {
-        const { queue, jobId } = operation
-        batch.push(encodeJsonAt(kinds.replay.key(queue, jobId), operation.record))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
@@ -221,6 +211,17 @@ export class ShardCodec {
   }
 
   /** Decodes records of one kind; leaves out damaged ones. */
+  decodeRecords<const Parts extends KeyParts, Stored>(
+    kind: RecordKind<Parts, Stored>,
+    entries: readonly StoreEntry[],
+  ): RecordOf<Parts, Stored>[] {
+    return this.#decodeEach(entries, (entry) => ({
+      ...kind.fields(entry.key),
+      record: kind.row.codec.decode(entry),
+    }))
+  }
+
+  /** Decodes what is stored once for each queue; leaves out damaged records. */
   decodeListed<Kind extends ListedKind>(
     kind: Kind,
     entries: readonly StoreEntry[],
@@ -229,31 +230,6 @@ export class ShardCodec {
     return this.#decodeEach(entries, (entry) => ({
       queue: keys.queueIdOfKey(entry.key),
       record: decode(entry),
-    }))
-  }
-
-  /** Decodes `k` records; leaves out damaged ones, so nobody can use those keys. */
-  decodeAccessKeys(entries: readonly StoreEntry[]): StoredAccessKey[] {
-    return this.#decodeEach(entries, (entry) => ({
-      id: kinds.accessKey.fields(entry.key).id,
-      record: record.decodeJson(entry),
-    }))
-  }
-
-  /** Decodes `c` records; leaves out damaged ones. */
-  decodeCalls(entries: readonly StoreEntry[]): RecordedCall[] {
-    return this.#decodeEach(entries, (entry) => ({
-      id: kinds.audit.fields(entry.key).id,
-      record: record.decodeJson(entry),
-    }))
-  }
-
-  /** Decodes `j` records; leaves out damaged ones, so those jobs have ended. */
-  decodeReplays(entries: readonly StoreEntry[]): StoredReplay[] {
-    return this.#decodeEach(entries, (entry) => ({
-      queue: keys.queueIdOfKey(entry.key),
-      jobId: keys.updateIdOfKey(entry.key),
-      record: record.decodeJson(entry),
     }))
   }
 
@@ -451,20 +427,7 @@ function encodeDeletions(
   for (const updateId of updateIds) batch.push(kind.del(queue, updateId))
 }
 
-/** The operations that replace a record of JSON of a queue or its bot, and the kinds of these records. */
-const jsonKinds = { bot: 'b', settings: 'w', attempts: 'a' } as const
-
-type JsonOperation = AttemptsOperation | BotOperation | SettingsOperation
-
-function isJson(operation: Operation): operation is JsonOperation {
-  return operation.kind in jsonKinds
-}
-
 function encodeJson(operation: JsonOperation): StoreOperation {
-  return encodeJsonAt(kinds[operation.kind].key(operation.queue), operation.record)
-}
-
-function encodeJsonAt(key: Buffer, stored: object | null): StoreOperation {
-  if (stored === null) return { type: 'del', key }
-  return { type: 'put', key, value: record.encodeJson(key, stored) }
+  const kind: AnyKind = jsonKinds[operation.kind]
+  return kind.written(operation, operation.record)
 }
