@@ -14,6 +14,7 @@ import { ShardSet } from '../src/worker/shard-set.ts'
 import { WebhookFactory } from '../src/worker/webhook-factory.ts'
 import { WebhookStarter } from '../src/delivery/webhook-starter.ts'
 import { prepareWorkerApp } from '../src/modules/worker-app.ts'
+import type { FeatureLists } from '../src/modules/worker-modules.ts'
 import { WorkerEvents } from '../src/features/events/worker-events.ts'
 import { TokenRefusals } from '../src/admission/token-refusals.ts'
 import { BotCache } from '../src/bots/bot-cache.ts'
@@ -141,7 +142,8 @@ async function live(
   }
 }
 
-async function appIn(directory: string): Promise<WorkerApp> {
+/** Returns a worker application with one shard, in a data directory of its own. */
+export async function appIn(directory: string, features?: FeatureLists): Promise<WorkerApp> {
   const size = { workers: 1, shards: 1 }
   const data = await prepareDataDirectory({
     path: directory,
@@ -169,14 +171,17 @@ async function appIn(directory: string): Promise<WorkerApp> {
     store: undefined,
     startedAtMs: 0,
   }
-  return prepareWorkerApp({
-    ...surroundings,
-    start: { worker: 0, workers: 1, shardCount: 1, shards: [0], generation: 0, runDir, settings },
-    settings,
-    ways: {
-      primary: { call: () => Promise.reject(new Error('there is no primary')) },
-      peers: new Peers({ ...surroundings, runDir, routes }),
-      routes,
+  return prepareWorkerApp(
+    {
+      ...surroundings,
+      start: { worker: 0, workers: 1, shardCount: 1, shards: [0], generation: 0, runDir, settings },
+      settings,
+      ways: {
+        primary: { call: () => Promise.reject(new Error('there is no primary')) },
+        peers: new Peers({ ...surroundings, runDir, routes }),
+        routes,
+      },
     },
-  })
+    features,
+  )
 }

@@ -198,11 +198,11 @@ export class BotQueue {
   /**
    * Returns the state of the queue.
    *
-   * @param relayPause - why the relay of the bot is paused, if it is
+   * @param seen - what others know of the queue
    * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
   async report(
-    seen: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'relayPause'>,
+    seen: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'troubles'>,
   ): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()

@@ -8,8 +8,6 @@ import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from '../features/fleet/fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from '../features/fleet/fleet-status.ts'
-import type { PortalLinks } from '../features/portal/portal-links.ts'
-import type { ReplayJobs } from '../features/look-back/replay-jobs.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import type { Token } from '../api/token.ts'
 
@@ -96,56 +94,10 @@ export interface ShownSettings {
 
 /** A bot with the state of its two queues. */
 export interface BotReport extends BotSummary, ShownSettings {
-  readonly relay: RelayReport | undefined
+  /** What modules show of it. */
+  readonly fields: object
   readonly queue: QueueReport
   readonly testQueue: QueueReport
-}
-
-/** What a relay does now. */
-export interface RelayState {
-  readonly state: 'polling' | 'paused'
-  /** Why it is paused, as one sentence. */
-  readonly reason: string | undefined
-  /** Wall time of the last change between the two. */
-  readonly sinceMs: number
-  /** Wall time of the next poll, if it is paused. */
-  readonly nextPollMs: number | undefined
-  /** Since the worker has the bot. */
-  readonly relayed: number
-  readonly refused: number
-}
-
-/** What a relay is set to. */
-export interface RelayOrder {
-  /** An origin. */
-  readonly from: string
-  /** Absent if the stored one stays. */
-  readonly token: Token | undefined
-}
-
-/** A relay as the private API shows it. */
-export interface RelayReport extends Omit<RelayState, 'nextPollMs' | 'sinceMs'> {
-  readonly from: string
-  readonly sinceMs: number | undefined
-  readonly nextPollMs: number | undefined
-  /** Wall time of the last update; undefined if there was none. */
-  readonly lastUpdateMs: number | undefined
-}
-
-/** The relays of the bots of one owner. It throws and rejects as `BotService` does. */
-export interface RelayService {
-  /**
-   * Sets the relay of a bot. It goes on where the one before was, if it is of the same bot at the same origin.
-   *
-   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
-   */
-  set(botId: number, order: RelayOrder): Promise<RelayReport>
-  /** Returns the relay of a bot. Throws NO_RELAY. */
-  get(botId: number): Promise<RelayReport>
-  /** Removes the relay of a bot. Throws NO_RELAY. */
-  remove(botId: number): Promise<void>
-  /** Deletes what was kept of updates of a bot that its relay could not store. */
-  forgetRefused(botId: number): Promise<void>
 }
 
 /** The result of a push whose idempotency key was used before: the id of the update that is already stored. */
@@ -228,15 +180,8 @@ export interface BotService {
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */
   queueOf(botId: number, isTest: boolean): Promise<BotQueue>
-  /** What pushes updates again, in jobs or at once. */
-  readonly replays: Pick<
-    ReplayJobs,
-    'allDead' | 'begin' | 'cancel' | 'count' | 'list' | 'one' | 'oneDead'
-  >
-  /** The relays, which take the updates of bots from other servers. */
-  readonly relays: RelayService
-  /** The links of the owner's page. */
-  readonly portalLinks: Pick<PortalLinks, 'authorize' | 'list' | 'make' | 'revoke' | 'watch'>
+  /** Has modules erase what they keep of updates of a bot. */
+  eraseBeside(botId: number): Promise<void>
   /** Returns the state of a bot and its queues. */
   report(botId: number): Promise<BotReport>
   /**

@@ -2,12 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../kit/errors.ts'
 import { KeyedMutex } from '../kit/keyed-mutex.ts'
+import type { Modules } from '../kit/modules.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
 import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/stored-secret.ts'
 import type { Operation } from '../shard/operations.ts'
 import { type QueueId, queueIdOf } from '../shard/records/record-keys.ts'
+import type { ShardHooks } from '../shard/hooks.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { Verified } from '../delivery/endpoint/verify.ts'
@@ -32,11 +34,9 @@ import type {
 import { Fleet, type FleetOptions } from '../features/fleet/fleet.ts'
 import type { FleetQuery } from '../features/fleet/fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
+import { type BotHooks, troublesOf } from './hooks.ts'
 import { openWithSecret } from '../admission/open-with-secret.ts'
-import { PortalLinks } from '../features/portal/portal-links.ts'
 import { PushBatch } from './push-batch.ts'
-import { RelayJobs, type RelayJobsOptions } from '../features/relay/relay-jobs.ts'
-import { ReplayJobs } from '../features/look-back/replay-jobs.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type Token,
@@ -58,27 +58,26 @@ const randomBotIdsCount = 9_999_999_900
 const randomBotIdTriesMax = 10_000
 const foreignToken = new RegExp(foreignTokenPattern)
 
-export interface BotRegistryOptions
-  extends BotCacheOptions,
-    Pick<RelayJobsOptions, 'refused' | 'relays'>,
-    Pick<FleetOptions, 'times'> {}
+export interface BotRegistryOptions extends BotCacheOptions, Pick<FleetOptions, 'times'> {
+  readonly modules: Modules<BotHooks & ShardHooks>
+}
 
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
   readonly bots: BotCache
   /** What is known of all bots of the shards. */
   readonly fleet: Fleet
-  readonly replays: ReplayJobs
-  readonly portalLinks: PortalLinks
-  readonly relays: RelayJobs
   readonly #services: BotQueueServices
+  readonly #modules: BotRegistryOptions['modules']
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new KeyedMutex<number>()
   readonly #clearing = new Mutex()
 
   constructor(options: BotRegistryOptions) {
-    const onAllowedTypes = (queue: BotQueue): void => this.relays.typesChanged(queue)
+    const { modules } = options
+    const onAllowedTypes = (queue: BotQueue): void => void modules.each('typesChanged', queue)
     this.bots = new BotCache({ ...options, services: { ...options.services, onAllowedTypes } })
+    this.#modules = modules
     this.#services = options.services
     this.fleet = new Fleet({
       clock: options.clock,
@@ -89,37 +88,7 @@ export class BotRegistry implements BotService {
       takesForeignTokens: options.services.takesForeignTokens,
       report: options.services.report,
       times: options.times,
-      onBots: (shard, records) => this.relays.found(shard, records),
-      relayPauseOf: (shard, queue) => this.relays.pauseOf(shard, queue),
-    })
-    this.replays = new ReplayJobs({
-      clock: options.clock,
-      counters: options.services.counters,
-      log: options.services.log,
-      findQueue: (queue) => this.bots.findQueue(queue),
-      assertAccepting: (queue) => this.#assertAccepting(queue),
-    })
-    this.portalLinks = new PortalLinks({
-      clock: options.clock,
-      bots: this.bots,
-      changeRecord: (botId, change) => this.#changeRecord(botId, change),
-    })
-    const { counters, log, random, report } = options.services
-    this.relays = new RelayJobs({
-      clock: options.clock,
-      counters,
-      log,
-      random,
-      refused: options.refused,
-      relays: options.relays,
-      report,
-      find: (botId) => this.bots.find(botId),
-      existing: (botId) => this.#existing(botId),
-      changeRecord: (botId, change) => this.#changeRecord(botId, change),
-      assertAccepting: (bot) => {
-        if (this.bots.loaded(bot.botId) !== bot) throw new PostboteError('STORE_UNAVAILABLE')
-        this.#assertAccepting(bot.main)
-      },
+      modules,
     })
   }
 
@@ -290,7 +259,7 @@ export class BotRegistry implements BotService {
   }
 
   async renewToken(botId: number, overlapS: number, given?: Token): Promise<IssuedToken> {
-    const { token } = await this.#changeRecord(botId, (current) => {
+    const { token } = await this.changeRecord(botId, (current) => {
       const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
       const outgoing = current.secrets.slice(0, 1).map((secret) => ({ ...secret, endsAtMs }))
       const { token: issued, secret } = issue(given ?? newToken(botId))
@@ -304,7 +273,7 @@ export class BotRegistry implements BotService {
   }
 
   async change(botId: number, change: BotChange): Promise<ShownSettings> {
-    const { record, changesDeliveries } = await this.#changeRecord(botId, (current) => {
+    const { record, changesDeliveries } = await this.changeRecord(botId, (current) => {
       const changed = changedRecord(current, change)
       return {
         record: changed,
@@ -315,12 +284,12 @@ export class BotRegistry implements BotService {
     return shownSettings(record)
   }
 
-  /** Changes run one after the other, because each token must end the previous one. */
-  async #changeRecord<Change extends { readonly record: BotRecord }>(
+  /** Changes the record of a bot on disk. Changes run one after the other, because each token must end the previous one. */
+  async changeRecord<Change extends { readonly record: BotRecord }>(
     botId: number,
     change: (current: BotRecord) => Change,
   ): Promise<Change> {
-    const bot = await this.#existing(botId)
+    const bot = await this.existing(botId)
     return bot.recordChanges.run(async () => {
       if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
       const changed = change(bot.record)
@@ -332,11 +301,12 @@ export class BotRegistry implements BotService {
   }
 
   async remove(botId: number): Promise<void> {
-    const bot = await this.#existing(botId)
+    const bot = await this.existing(botId)
     const queues = [bot.main, await bot.test()]
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
     bot.isRemoved = true
-    this.portalLinks.endOver(botId)
+    const modules = this.#modules
+    modules.each('removalBegins', bot)
     const shard = this.bots.shardOf(botId)
     const polls = queues.map(({ poller }) => poller.take())
     let ending: 'UNKNOWN_TOKEN' | undefined
@@ -347,11 +317,13 @@ export class BotRegistry implements BotService {
         const { id, updates } = queue
         operations.push(...(await updates.drop(updates.nextId, { isKept: false })))
         operations.push(...(await updates.deadLetters.drop()))
-        operations.push(...(await this.replays.removalOf(queue)))
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
-      await this.relays.endOver(bot)
+      const endings = modules.each('removing', bot)
+      // None is in progress when it turns out that the bot stays.
+      await Promise.allSettled(endings)
+      operations.push(...(await Promise.all(endings)).flat())
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
       // Not before, so that a bot that stays keeps it. If this fails, the sweep deletes what is left of a bot that is gone.
@@ -362,10 +334,7 @@ export class BotRegistry implements BotService {
     } finally {
       // If the removal failed, the next call reads the bot anew.
       this.bots.forget(bot)
-      if (ending === undefined && shard.status === 'serving') {
-        this.replays.start(shard)
-        this.relays.found(shard, [{ queue: botId, record: bot.record }])
-      }
+      if (ending === undefined && shard.status === 'serving') modules.each('stays', bot)
       for (const end of polls) end?.(ending)
     }
     for (const { id, webhook } of queues) {
@@ -375,17 +344,22 @@ export class BotRegistry implements BotService {
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
-    const bot = await this.#existing(botId)
+    const bot = await this.existing(botId)
     return isTest ? bot.test() : bot.main
   }
 
+  async eraseBeside(botId: number): Promise<void> {
+    const bot = await this.existing(botId)
+    await Promise.all(this.#modules.each('erasing', bot))
+  }
+
   async report(botId: number): Promise<BotReport> {
-    const bot = await this.#existing(botId)
+    const bot = await this.existing(botId)
     const test = await bot.test()
     return {
       ...summaryOf(botId, bot.record),
       ...shownSettings(bot.record),
-      relay: this.relays.report(bot),
+      fields: this.#modules.fieldsOf('botFields', bot),
       queue: await this.#reportOf(bot.main),
       testQueue: await this.#reportOf(test),
     }
@@ -400,7 +374,7 @@ export class BotRegistry implements BotService {
     const { id, shard } = queue
     return queue.report({
       polls: this.fleet.pollsOf(queue),
-      relayPause: this.relays.pauseOf(shard, id),
+      troubles: troublesOf(this.#modules, shard, id),
       isFallingBehind: this.fleet.isFallingBehind(id),
     })
   }
@@ -469,7 +443,8 @@ export class BotRegistry implements BotService {
       throw new PostboteError('BOT_EXISTS', { detail: `${botId}` })
   }
 
-  async #existing(botId: number): Promise<Bot> {
+  /** Returns a bot. Rejects with UNKNOWN_BOT if it is not there, or being removed. */
+  async existing(botId: number): Promise<Bot> {
     const bot = await this.bots.find(botId)
     if (bot === undefined || bot.isRemoved) {
       throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
@@ -477,7 +452,8 @@ export class BotRegistry implements BotService {
     return bot
   }
 
-  #assertAccepting({ bot, shard }: BotQueue): void {
+  /** Throws why updates for a queue are not accepted now. */
+  assertAccepting({ bot, shard }: BotQueue): void {
     this.bots.assertServed(bot.botId)
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${bot.botId}` })
     if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')

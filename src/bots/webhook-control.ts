@@ -126,7 +126,7 @@ export class WebhookControl {
 
   /** @param of - what only the queue knows */
   report(
-    of: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'relayPause' | 'oldestAgeS' | 'notes'>,
+    of: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'troubles' | 'oldestAgeS' | 'notes'>,
   ): WebhookReport {
     const { clock, queue } = this.#options
     return webhookReport({

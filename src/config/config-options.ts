@@ -29,7 +29,7 @@ import {
   portMax,
   powerOfTwo,
   proxyAddress,
-  relayServer,
+  secretServerUrl,
   seconds,
   upstreamUrl,
 } from './config-values.ts'
@@ -282,7 +282,7 @@ export const optionTable = {
   },
   relayFrom: {
     name: 'relay-from',
-    kind: listOf(relayServer),
+    kind: listOf(secretServerUrl),
     default: '',
     defaultShown: 'none',
     sentence:

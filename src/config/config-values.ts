@@ -364,7 +364,7 @@ export const portalUrl: Kind<string> = {
 }
 
 /** An address of the Telegram Bot API that was pasted here may have a token in its path. */
-export const relayServer: Kind<string> = { ...portalUrl, isSecret: true }
+export const secretServerUrl: Kind<string> = { ...portalUrl, isSecret: true }
 
 /** Any host and port, because the operator names it. */
 export const eventsUrl: Kind<string> = {

@@ -54,9 +54,9 @@ export interface StatusFacts extends HealthWordFacts {
   readonly waiting: Waiting
 }
 
-/** Returns the word for what a queue does itself, whatever the relay of its bot does. */
-export function healthWithoutRelay(facts: StatusFacts): Health | undefined {
-  return webhookStatus({ ...facts, relayPause: undefined }).health
+/** Returns the word for what a queue does itself, whatever else is wrong with its bot. */
+export function ownHealth(facts: StatusFacts): Health | undefined {
+  return webhookStatus({ ...facts, troubles: [] }).health
 }
 
 /** Returns the sentence, as far as it is known without the queue in memory. */

@@ -38,12 +38,8 @@ import {
 import type { PrivateApiOptions } from './private-api.ts'
 import { addBotRoutes } from '../features/bots/bot-routes.ts'
 import { botIdParam } from '../private-api/add-operations.ts'
-import { addDeadLetterRoutes } from '../features/look-back/dead-letter-routes.ts'
-import { addLookBackRoutes } from '../features/look-back/look-back-routes.ts'
 import { addPortalPage } from '../features/portal/portal-page.ts'
-import { addPortalRoutes } from '../features/portal/portal-routes.ts'
 import { recordCalls } from '../private-api/record-calls.ts'
-import { addReplayRoutes } from '../features/look-back/replay-routes.ts'
 import { addTailRoutes, tailsMax } from '../features/tail/tail-routes.ts'
 import { addWebhookRoutes } from '../features/bots/webhook-routes.ts'
 
@@ -143,10 +139,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     addBotRoutes(calls, { ...options, answers: answersOf(options) })
     const checkPlaces = new KeyShares(portalChecksMax, portalChecksShare)
     addWebhookRoutes(calls, { ...options, checkPlaces })
-    addDeadLetterRoutes(calls, options.bots)
-    addLookBackRoutes(calls, options.bots)
-    addReplayRoutes(calls, options.bots)
-    addPortalRoutes(calls, options)
+    options.modules.each('addCalls', calls)
     const places = new KeyShares(portalTailsMax, portalTailsShare)
     addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
   }
@@ -178,7 +171,8 @@ class PortalGuard {
     const botId = botIdIn(params)
     // The sender knows both, so an early refusal tells nothing.
     if (secret === undefined || secret.botId !== botId) throw new PostboteError('BAD_LINK')
-    const link = await this.#options.bots.portalLinks.authorize(secret)
+    const [link] = await Promise.all(this.#options.modules.each('linkOf', secret))
+    if (link === undefined) throw new PostboteError('BAD_LINK')
     const access = accessFor({ botId, link })
     this.#holders.set(access, { botId, link })
     return access
@@ -209,7 +203,10 @@ class PortalGuard {
   watch(access: Access, onEnd: () => void): () => void {
     if (access === 'root') throw new Error('expected a link, got the admin key')
     const { botId, link } = this.#holderOf(access)
-    return this.#options.bots.portalLinks.watch(botId, link.id, onEnd)
+    const ends = this.#options.modules.each('watchLink', { botId, id: link.id }, onEnd)
+    return () => {
+      for (const end of ends) end()
+    }
   }
 
   /** Resolves when the refusal may go out, to it. */

@@ -23,10 +23,6 @@ import {
   DashboardFiles,
   dashboardPaths,
 } from '../private-api/dashboard-files.ts'
-import { addDeadLetterRoutes } from '../features/look-back/dead-letter-routes.ts'
-import { addLookBackRoutes } from '../features/look-back/look-back-routes.ts'
-import { addRelayRoutes } from '../features/relay/relay-routes.ts'
-import { addReplayRoutes } from '../features/look-back/replay-routes.ts'
 import { addEventRoutes } from '../features/events/event-routes.ts'
 import { addFleetRoutes } from '../features/fleet/fleet-routes.ts'
 import { addIngestRoutes, type IngestRoutesOptions } from '../features/ingest/ingest-routes.ts'
@@ -44,7 +40,6 @@ import {
 } from '../private-api/new-app.ts'
 import { addNodeRoutes } from '../nodes/node-routes.ts'
 import type { PrivateApiParts, Readiness } from '../private-api/private-api-parts.ts'
-import { addPortalRoutes } from '../features/portal/portal-routes.ts'
 import { addRegistrationRoutes } from '../features/bots/registration-routes.ts'
 import { chargeCalls, payForCall } from '../admission/budgets/charge-calls.ts'
 import { addRequestAccess } from '../access/request-access.ts'
@@ -56,7 +51,11 @@ import { addTailRoutes } from '../features/tail/tail-routes.ts'
 import { addTypeRoutes } from '../features/server/type-routes.ts'
 import { addWebhookRoutes } from '../features/bots/webhook-routes.ts'
 
-export type PrivateApiOptions = PrivateApiParts & IngestRoutesOptions
+export type PrivateApiOptions = PrivateApiParts &
+  IngestRoutesOptions & {
+    /** The calls that openapi.json shows; all if it is absent. */
+    readonly operations?: readonly Operation[] | undefined
+  }
 
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)
@@ -92,12 +91,8 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addNodeRoutes(jsonRoutes, options)
     addTypeRoutes(jsonRoutes)
     addSigningKeyRoutes(jsonRoutes, options.bots)
-    addPortalRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options)
-    addDeadLetterRoutes(jsonRoutes, options.bots)
-    addLookBackRoutes(jsonRoutes, options.bots)
-    addReplayRoutes(jsonRoutes, options.bots)
-    addRelayRoutes(jsonRoutes, options.bots)
+    options.modules.each('addCalls', jsonRoutes)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
@@ -137,7 +132,7 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   })
   let document: string | undefined
   addOperation(app, getOpenApi, async ({ reply }) => {
-    document ??= JSON.stringify(openApiDocument(apiOperations))
+    document ??= JSON.stringify(openApiDocument(options.operations ?? apiOperations))
     return reply.type('application/json').send(document)
   })
 }

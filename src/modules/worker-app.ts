@@ -33,7 +33,7 @@ import type { CompressPool } from '../queue/compress-pool.ts'
 import type { Retention } from '../queue/kept/retention.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window/window-budget.ts'
-import { RefusedUpdates } from '../features/relay/refused-updates.ts'
+import { Modules } from '../kit/modules.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../nodes/engine-of.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
@@ -58,9 +58,10 @@ import { ShardMap } from '../process/shard-map.ts'
 import { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 import { ownNode, version } from '../worker/own-node.ts'
 import { ownersOf } from '../worker/owners-of.ts'
-import type { RelayOrigins } from '../features/relay/relay-origins.ts'
+import type { WorkerModule } from '../worker/module.ts'
 import { ShardChecker } from '../worker/shard-checker.ts'
 import { workerHandlers } from './worker-handlers.ts'
+import { type FeatureLists, workerModules } from './worker-modules.ts'
 import { workerThreads } from './worker-threads.ts'
 import type { UpstreamServices } from '../bot-api/upstream-services.ts'
 import { workerKeys } from '../worker/worker-keys.ts'
@@ -123,7 +124,10 @@ interface Parts extends WorkerAppContext {
 /** With an upstream server, a call may take this long to arrive: 50 MB, the most that an upload may have, at 85 KB/s. */
 const uploadTimeoutMs = 600_000
 
-export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
+export async function prepareWorkerApp(
+  context: WorkerAppContext,
+  features: FeatureLists = { modules: workerModules },
+): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
   setAddedTypes(settings.addedTypes)
   const memory = SharedMemory.attach(settings.regionPath)
@@ -144,8 +148,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { router } = parts
   const space = await spaceOf(parts)
   const webhooks = webhooksOf(parts)
-  const relayOrigins = await relayOriginsOf(parts, webhooks)
-  const registry = registryOf(parts, { webhooks, relayOrigins, space })
+  const { registry, modules } = await featuresOf(parts, features, { webhooks, space })
   const { pool, checkPool, verifyThread } = workerThreads(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, { marks, verifyThread })
@@ -153,7 +156,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const privateOptions = privateOptionsOf(parts, { registry, streams, checkPool, checker, keys })
+  const { operations } = features
+  const own = { registry, modules, operations, streams, checkPool, checker, keys }
+  const privateOptions = privateOptionsOf(parts, own)
   const privateApi = createPrivateApi(privateOptions)
   const portal = portalOf(parts, privateOptions, pacing)
   const probes = probesOf(parts, privateOptions)
@@ -162,9 +167,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     ...parts,
     bots: registry.bots,
     fleet: registry.fleet,
-    replays: registry.replays,
-    relays: registry.relays,
-    relayOrigins,
+    modules,
     space,
     webhooks,
     pools: [pool, checkPool, verifyThread],
@@ -186,12 +189,28 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     handlers: workerHandlers({ ...parts, probes, portal, bot, privateApi }),
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
-    ...keyLimitsOf(parts),
-    onRefused: () => slot.add('connections_refused', 1),
-    certificates: settings.certificates,
-    onHandshake: (isSecured: boolean) =>
-      slot.add(isSecured ? 'tls_handshakes' : 'tls_handshakes_failed', 1),
+    ...serverOptionsOf(parts),
   })
+}
+
+/** Makes the bots of a worker, and then the modules, which need them. */
+async function featuresOf(
+  parts: Parts,
+  features: FeatureLists,
+  {
+    webhooks,
+    space,
+  }: { readonly webhooks: WebhookFactory; readonly space: StoreSpace | undefined },
+): Promise<{ readonly registry: BotRegistry; readonly modules: Modules<WorkerModule> }> {
+  const { settings, clock, log, slot: counters, engine, events } = parts
+  const modules = new Modules<WorkerModule>()
+  const registry = registryOf(parts, { webhooks, modules, space })
+  const given = { ...settings, clock, log, random, counters, registry, report: events.report }
+  const isShared = engine.shared !== undefined
+  for (const make of Object.values(features.modules)) {
+    modules.list.push(await make({ ...given, isShared, network: webhooks.network }))
+  }
+  return { registry, modules }
 }
 
 /** Undefined if no endpoint for spans is set. */
@@ -249,7 +268,7 @@ function endingSoonOf(
 /** What works on the shards in the background. */
 function sweepersOf(
   { clock, log, settings: { config }, start }: Parts,
-  { bots, fleet, relays, replays }: BotRegistry,
+  { bots }: BotRegistry,
   space: StoreSpace | undefined,
 ) {
   const kept = new KeptSweeper({
@@ -265,9 +284,6 @@ function sweepersOf(
     kept,
     new ExpirySweeper({ clock, bots, log }),
     new IdempotencyKeySweeper({ clock, bots, log }),
-    fleet,
-    replays,
-    relays,
   ]
 }
 
@@ -283,10 +299,14 @@ function pacingOf({ clock, memory }: Parts): TokenRefusals {
   })
 }
 
-/** What the servers of a worker ask about keys and what they cost. */
-function keyLimitsOf(parts: Parts) {
-  const { gate, guard } = parts
+/** What the servers of a worker ask about connections, about keys and what they cost. */
+function serverOptionsOf(parts: Parts) {
+  const { gate, guard, settings, slot } = parts
   return {
+    onRefused: () => slot.add('connections_refused', 1),
+    certificates: settings.certificates,
+    onHandshake: (isSecured: boolean) =>
+      slot.add(isSecured ? 'tls_handshakes' : 'tls_handshakes_failed', 1),
     pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
     holderOf: (request: IncomingMessage) => guard.holderOf(request),
     holderWaitMs: (holder: string) => gate.holderWaitMs(holder),
@@ -391,12 +411,12 @@ function registryOf(
   { settings, start, clock, engine, events, log, map, slot, tracer }: Parts,
   own: {
     readonly webhooks: WebhookFactory
-    readonly relayOrigins: RelayOrigins | undefined
+    readonly modules: Modules<WorkerModule>
     readonly space: StoreSpace | undefined
   },
 ): BotRegistry {
   const { config } = settings
-  const { webhooks, relayOrigins, space } = own
+  const { webhooks, modules, space } = own
   const { report } = events
   const limits = {
     updateBytesMax: config.maxUpdateBytes,
@@ -408,14 +428,9 @@ function registryOf(
     shardOf: (botId) => map.shardOf(botId),
     isDiskLow: (shard) => space?.isLow(shard) === true,
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
-    relays: relayOrigins,
+    modules,
     // A shard of a database may be at another node meanwhile.
     times: engine.shared === undefined ? new QueueTimes(settings.dataDir) : undefined,
-    refused: new RefusedUpdates({
-      clock,
-      directory: settings.dataDir,
-      isShared: engine.shared !== undefined,
-    }),
     services: {
       clock,
       random,
@@ -431,16 +446,6 @@ function registryOf(
       tracer,
     },
   })
-}
-
-/** As the upstream services, this is imported only if it is used. */
-async function relayOriginsOf(
-  { settings: { config, adminKey }, clock, log }: Parts,
-  { network }: WebhookFactory,
-): Promise<RelayOrigins | undefined> {
-  if (config.relayFrom.length === 0) return undefined
-  const { RelayOrigins: Origins } = await import('../features/relay/relay-origins.ts')
-  return new Origins({ from: config.relayFrom, adminKey, clock, log, random, network })
 }
 
 function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {
@@ -482,6 +487,8 @@ function privateOptionsOf(
   parts: Parts,
   own: {
     readonly registry: BotRegistry
+    readonly modules: Modules<WorkerModule>
+    readonly operations: FeatureLists['operations']
     readonly streams: WorkerStreams
     readonly checkPool: CheckPool
     readonly checker: ShardChecker
@@ -494,7 +501,8 @@ function privateOptionsOf(
     portal: { url: config.portal, frame: new PortalFrame(settings.adminKey) },
     bots: own.registry,
     takesForeignTokens: config.foreignTokens,
-    takesRelays: config.relayFrom.length > 0,
+    modules: own.modules,
+    operations: own.operations,
     clock,
     counters: parts.slot,
     tracer: parts.tracer,

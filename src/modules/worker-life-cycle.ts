@@ -5,8 +5,7 @@ import type { PrivateApiOptions } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
 import type { TokenRefusals } from '../admission/token-refusals.ts'
 import type { Fleet } from '../features/fleet/fleet.ts'
-import type { RelayJobs } from '../features/relay/relay-jobs.ts'
-import type { ReplayJobs } from '../features/look-back/replay-jobs.ts'
+import type { Modules } from '../kit/modules.ts'
 import { drainMs } from '../kit/limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import {
@@ -22,7 +21,7 @@ import type { RequestRouter } from '../links/forward/request-router.ts'
 import type { ShardOpening } from '../process/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardChecker } from '../worker/shard-checker.ts'
-import type { RelayOrigins } from '../features/relay/relay-origins.ts'
+import type { WorkerModule } from '../worker/module.ts'
 import { ShardSet, type ShardSetOptions } from '../worker/shard-set.ts'
 import type { SpanExporter } from '../features/tracing/span-exporter.ts'
 import type { UpstreamServices } from '../bot-api/upstream-services.ts'
@@ -71,10 +70,7 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
   readonly fleet: Fleet
-  readonly replays: Pick<ReplayJobs, 'forget' | 'start'>
-  readonly relays: Pick<RelayJobs, 'forget' | 'start'>
-  /** Set only with `--relay-from`. */
-  readonly relayOrigins: RelayOrigins | undefined
+  readonly modules: Modules<WorkerModule>
   readonly keys: WorkerKeys
   /** Begins to follow the keys; resolves soon (worker-keys.ts). */
   readonly startKeys: () => Promise<void>
@@ -118,9 +114,7 @@ export class WorkerLifeCycle {
       },
       onLeft: (shard) => {
         this.#webhookStarter.forget(shard)
-        options.fleet.forget(shard)
-        void options.replays.forget(shard)
-        void options.relays.forget(shard)
+        options.modules.each('left', shard)
       },
     })
     this.#departure = {
@@ -190,7 +184,7 @@ export class WorkerLifeCycle {
   }
 
   async close(): Promise<void> {
-    const { pools, loopDelay, endingSoon, keys, relayOrigins, upstream, exporter } = this.#options
+    const { pools, loopDelay, endingSoon, keys, modules, upstream, exporter } = this.#options
     // The shards do not wait for an endpoint that hangs.
     const spansSent = exporter?.close()
     keys.sync.close()
@@ -199,7 +193,7 @@ export class WorkerLifeCycle {
     await Promise.all([
       ...pools.map((pool) => pool.close()),
       upstream?.close(),
-      relayOrigins?.close(),
+      ...modules.each('close'),
     ])
     loopDelay.close()
     endingSoon.close()
@@ -210,6 +204,7 @@ export class WorkerLifeCycle {
   /** Ends what works on the shards by itself, and what waits before it is refused. */
   #endBackground(): void {
     for (const sweeper of this.#options.sweepers) sweeper.close()
+    this.#options.modules.each('stop')
     this.#options.pacing.releaseAll()
   }
 
@@ -221,12 +216,9 @@ export class WorkerLifeCycle {
   }
 
   #served(shard: Shard): void {
-    const { fleet, keys, relays, replays } = this.#options
+    const { keys, modules } = this.#options
     this.#webhookStarter.start(shard)
-    // Before the index, which finds them.
-    relays.start(shard)
-    fleet.start(shard)
-    replays.start(shard)
+    modules.each('served', shard)
     if (shard.index !== keysShard) return
     // They may have been changed by the worker that had the shard before.
     keys.registry.reset()

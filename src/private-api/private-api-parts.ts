@@ -7,6 +7,8 @@ import type { Counters } from '../kit/counters.ts'
 import type { EventPage, EventQuestion } from '../kit/operator-event.ts'
 import type { AllHistograms } from '../kit/histograms.ts'
 import type { BodyBudget } from '../admission/budgets/body-budget.ts'
+import type { Modules } from '../kit/modules.ts'
+import type { ApiHooks } from './hooks.ts'
 import type { LoopPayer } from '../http/loop-payer.ts'
 import type { MetricName } from '../kit/metrics.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -23,8 +25,7 @@ import type { WorkerKeys } from '../access/worker-keys.ts'
 export interface PrivateApiParts {
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
-  /** Whether `--relay-from` has a value. */
-  readonly takesRelays?: boolean
+  readonly modules: Modules<ApiHooks>
   /** Whether the private listener itself speaks TLS. */
   readonly isTls?: boolean
   readonly portal: {

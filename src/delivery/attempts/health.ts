@@ -4,7 +4,7 @@
  *     paused     by the operator: nothing is sent
  *     failing    nothing has succeeded for several attempts
  *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, the endpoint does not
- *                respond, or the bot's relay is paused
+ *                respond, or a module says that something else is wrong with the bot
  *     behind     the oldest update has waited for minutes, and waits longer and longer, though nothing fails
  *     healthy    anything else, including a webhook without any attempt
  *
@@ -12,7 +12,7 @@
  *
  *     unpolled   updates wait, or have expired within the hour, and nobody has called getUpdates for a minute
  *     degraded   polls get the same updates for minutes and confirm none, two programs have polled at the same time for a minute,
- *                updates expire though they are polled, or the bot's relay is paused
+ *                updates expire though they are polled, or a module says that something else is wrong
  *     (no word)  anything else
  *
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
@@ -85,8 +85,8 @@ export interface HealthWordFacts {
   readonly log: AttemptLog | undefined
   readonly waiting: Pick<Waiting, 'parkedKeys' | 'unansweredMs'>
   readonly polls: Polls
-  /** Why the relay of the bot is paused; undefined if it is not, or if there is none. */
-  readonly relayPause?: string | undefined
+  /** What else is wrong with the bot, as clauses. */
+  readonly troubles?: readonly string[]
   /** Whether the oldest update is old and gets older (features/fleet/falling-behind.ts). */
   readonly isFallingBehind?: boolean | undefined
   /** Wall time in milliseconds. */
@@ -113,10 +113,9 @@ export interface HealthReport {
 
 /** Returns the state of a queue. */
 export function healthOf(facts: HealthFacts): HealthReport {
-  const { relayPause, notes } = facts
+  const { troubles = [], notes } = facts
   const own = sentenceOf(wordOf(facts), facts)
-  const relay = relayPause === undefined ? [] : [`the relay is paused: ${relayPause}`]
-  return { health: healthWord(facts), reason: [own, ...relay, ...notes].join('; ') }
+  return { health: healthWord(facts), reason: [own, ...troubles, ...notes].join('; ') }
 }
 
 function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
@@ -133,10 +132,14 @@ function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
 export function healthWord(facts: HealthWordFacts): Health | undefined {
   const word = wordOf(facts)
   const isFine = word === undefined || word === 'healthy'
-  return isFine && facts.relayPause !== undefined ? 'degraded' : word
+  return isFine && hasTroubles(facts) ? 'degraded' : word
 }
 
-/** Returns the word without what the relay adds. */
+function hasTroubles({ troubles = [] }: HealthWordFacts): boolean {
+  return troubles.length > 0
+}
+
+/** Returns the word for what the queue does itself. */
 function wordOf(facts: HealthWordFacts): Health | undefined {
   const { hasWebhook, isPaused, log, waiting, nowMs } = facts
   if (!hasWebhook) return pollsWord(facts)

@@ -15,7 +15,6 @@ import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask
 import type { Token } from '../../api/token.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import { needs as relay } from '../relay/needs.ts'
 
 type Options = Pick<
   PrivateApiParts,
@@ -184,7 +183,7 @@ function reportJson(bot: BotReport): BotJson {
   return {
     ...fieldValues.botNames(bot),
     ...settingsJson(bot),
-    relay: bot.relay && relay.relayJson(bot.relay),
+    ...bot.fields,
     ...queueJson(bot.queue),
     test: queueJson(bot.testQueue),
   }

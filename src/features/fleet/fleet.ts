@@ -8,10 +8,12 @@
  */
 import { every, nextTurn, sleep, type Timer } from '../../kit/clock.ts'
 import { FirstInOrder } from '../../kit/first-in-order.ts'
+import type { Modules } from '../../kit/modules.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { fleetHealthMetrics, type GaugeName } from '../../kit/metrics.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Operation } from '../../shard/operations.ts'
+import type { ShardHooks } from '../../shard/hooks.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../../shard/records/stored.ts'
 import { type Polls } from '../../delivery/attempts/health.ts'
@@ -19,6 +21,7 @@ import { type Health, healthWords } from '../../kit/states.ts'
 import type { AttemptLogs } from '../../delivery/attempts/attempt-logs.ts'
 import { summaryOf } from '../../bots/bot.ts'
 import { botLoadCountMax } from '../../bots/bot-cache.ts'
+import { type BotHooks, troublesOf } from '../../bots/hooks.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotList, ListedBot, ShardSums } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
@@ -38,8 +41,8 @@ import { FleetMemory, type FleetMemoryOptions } from './fleet-memory.ts'
 import type { Poller } from '../../bots/poller.ts'
 import { TroubleEvents } from './trouble-events.ts'
 import {
-  healthWithoutRelay,
   idle,
+  ownHealth,
   reasonOf,
   type StatusFacts,
   type WebhookStatus,
@@ -59,10 +62,8 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly times?: FleetMemoryOptions['times']
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean | undefined
-  /** Returns why the relay of a bot is paused, if it is. */
-  readonly relayPauseOf?: ((shard: Shard, queue: QueueId) => string | undefined) | undefined
-  /** Called with the records of all bots of a shard when its index is read, after it was opened, and whenever it is read again. */
-  readonly onBots?: ((shard: Shard, records: readonly ListedRecord<'b'>[]) => void) | undefined
+  /** They are told of the bots that the index finds, and say what is wrong with some of them. */
+  readonly modules: Modules<BotHooks & ShardHooks>
 }
 
 /** A shard with its index. */
@@ -269,7 +270,7 @@ export class Fleet {
 
   /** Returns the bots whose tokens are refused. */
   async #readRecords({ shard, index, signal }: Filling): Promise<readonly number[]> {
-    const { clock, attempts, onBots } = this.#options
+    const { clock, attempts, modules } = this.#options
     const refused: number[] = []
     for (const kind of ['b', 'w', 's'] as const) {
       for (let after = 0; ; ) {
@@ -278,7 +279,7 @@ export class Fleet {
         if (signal.aborted) return refused
         if (last === undefined) break
         index.fill(kind, records)
-        onBots?.(shard, records.filter(isOfBot))
+        modules.each('found', shard, records.filter(isOfBot))
         // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
@@ -394,7 +395,7 @@ export class Fleet {
       log: this.#options.attempts.find(queue),
       waiting: loaded?.webhook.waiting() ?? idle,
       polls: this.#pollsOf(seen),
-      relayPause: this.#options.relayPauseOf?.(of.shard, queue),
+      troubles: troublesOf(this.#options.modules, of.shard, queue),
       isFallingBehind: hasWebhook && this.#behind.has(queue),
       nowMs: of.shard.clock.nowMs(),
     }
@@ -497,7 +498,7 @@ export class Fleet {
     this.#troubles.note({
       botId: row.queue,
       hasWebhook: row.hasWebhook,
-      health: healthWithoutRelay(facts),
+      health: ownHealth(facts),
       polls: facts.polls,
       reason: () => reasonOf(facts, ageOf(row, loaded, nowMs)),
       nowMs: this.#options.clock.monotonicMs(),

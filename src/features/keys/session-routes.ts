@@ -17,7 +17,7 @@ import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
-type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'takesForeignTokens' | 'takesRelays'> &
+type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'modules' | 'takesForeignTokens'> &
   AskingRoute<typeof sessionQuestions>
 type Rights = ResultOf<typeof sessionOperations.getSession>
 
@@ -42,7 +42,7 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   // The page asks for the token of another server only then.
   const taken = {
     ...(options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}),
-    ...(options.takesRelays === true ? { relays: true as const } : {}),
+    ...options.modules.fieldsOf('sessionFields'),
   }
   addOperations(app, sessionOperations, {
     async beginSession({ request: { headers }, reply }) {

@@ -3,6 +3,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import type { BotService } from '../../bots/bot-service.ts'
+import type { ReplayJobs } from './replay-jobs.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
@@ -17,7 +18,11 @@ import type { ReplayResult } from './replay-slice.ts'
 type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
 
-export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): void {
+export function addDeadLetterRoutes(
+  app: FastifyInstance,
+  bots: BotService,
+  replays: ReplayJobs,
+): void {
   addOperations(app, deadLetterOperations, {
     async listDeadLetters(call) {
       const { deadLetters } = (await queueOf(bots, call)).updates
@@ -51,11 +56,11 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
     async replayDeadLetters(call) {
       const filter = filterOf(call.body ?? {})
       const { payer } = call.request
-      return replayJson(await bots.replays.allDead(await queueOf(bots, call), filter, payer))
+      return replayJson(await replays.allDead(await queueOf(bots, call), filter, payer))
     },
     async replayDeadLetter(call) {
       const queue = await queueOf(bots, call)
-      return { update_id: await bots.replays.oneDead(queue, call.params.update_id) }
+      return { update_id: await replays.oneDead(queue, call.params.update_id) }
     },
   })
 }

@@ -59,8 +59,7 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
     async eraseUpdates({ params: { id }, query, request: { payer } }) {
       const isMeant = erasedBy(query)
       const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
-      // Updates that a relay could not store have no ordering key, so all those of the bot go.
-      await bots.relays.forgetRefused(id)
+      await bots.eraseBeside(id)
       const { pending, kept, dead, types, ...rest } = await eraseUpdates(queues, isMeant, payer)
       const byType = Array.from(types, ([typeNumber, count]) => ({
         type: updateTypes[typeNumber] ?? 'message',

@@ -1,7 +1,7 @@
 /** Routes that push updates again which have left their queue, and that show and end the jobs that do so. */
 import type { FastifyInstance } from 'fastify'
 import type { BotService } from '../../bots/bot-service.ts'
-import type { ReplayOrder } from './replay-jobs.ts'
+import type { ReplayJobs, ReplayOrder } from './replay-jobs.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { replayOperations } from './replay-operations.ts'
@@ -14,10 +14,10 @@ import { fieldValues } from '../../private-api/field-values.ts'
 
 type ReplayJson = ResultOf<typeof replayOperations.getReplay>
 
-export function addReplayRoutes(app: FastifyInstance, bots: BotService): void {
+export function addReplayRoutes(app: FastifyInstance, bots: BotService, replays: ReplayJobs): void {
   addOperations(app, replayOperations, {
     async replayUpdate(call) {
-      const outcome = await bots.replays.one(await queueOf(bots, call), call.params.update_id)
+      const outcome = await replays.one(await queueOf(bots, call), call.params.update_id)
       return outcome === 'filtered' ? { filtered: true as const } : { update_id: outcome }
     },
     async startReplay(call) {
@@ -25,24 +25,24 @@ export function addReplayRoutes(app: FastifyInstance, bots: BotService): void {
       const { payer } = call.request
       const queue = await queueOf(bots, call)
       if (call.body.dry_run) {
-        const { count, bytes, isComplete } = await bots.replays.count(queue, order, payer)
+        const { count, bytes, isComplete } = await replays.count(queue, order, payer)
         return { dry_run: true as const, count, bytes, is_complete: isComplete }
       }
-      const started = await bots.replays.begin(queue, order, payer)
+      const started = await replays.begin(queue, order, payer)
       const json = replayJson(started)
       return started.isDuplicate ? { ...json, duplicate: true as const } : json
     },
     async listReplays(call) {
-      const listed = await bots.replays.list(await queueOf(bots, call))
+      const listed = await replays.list(await queueOf(bots, call))
       return { replays: listed.map((replay) => replayJson(replay)) }
     },
     async getReplay(call) {
-      const listed = await bots.replays.list(await queueOf(bots, call))
+      const listed = await replays.list(await queueOf(bots, call))
       return replayJson(existing(listed.find(({ jobId }) => jobId === call.params.job_id)))
     },
     async cancelReplay(call) {
       return replayJson(
-        existing(await bots.replays.cancel(await queueOf(bots, call), call.params.job_id)),
+        existing(await replays.cancel(await queueOf(bots, call), call.params.job_id)),
       )
     },
   })

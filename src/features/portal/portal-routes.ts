@@ -4,6 +4,7 @@ import { portalPagePath } from '../../http/target.ts'
 import { portalRights } from '../../kit/rights.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { ResultOf } from '../../api/operation.ts'
+import type { PortalLinks } from './portal-links.ts'
 import { portalOperations } from './portal-operations.ts'
 import { checkRows } from '../../queue/check/check-batch.ts'
 import type { StoredPortalLink } from '../../shard/records/bot-record.ts'
@@ -14,19 +15,23 @@ import { addOperations } from '../../private-api/add-operations.ts'
 
 type LinkJson = ResultOf<typeof portalOperations.listPortalLinks>['links'][number]
 
-type Options = Pick<PrivateApiParts, 'bots' | 'clock' | 'portal'>
+export type PortalRoutesOptions = Pick<PrivateApiParts, 'bots' | 'clock' | 'portal'>
 
 /** What the owner of a bot sees in the test update. */
 const testText = 'This is a test update of Postbote.'
 
-export function addPortalRoutes(app: FastifyInstance, { bots, clock, portal }: Options): void {
+export function addPortalRoutes(
+  app: FastifyInstance,
+  links: PortalLinks,
+  { bots, clock, portal }: PortalRoutesOptions,
+): void {
   addOperations(app, portalOperations, {
     async createPortalLink({ params: { id }, body: { ttl, can, origin } }) {
       if (origin !== undefined && !isOrigin(origin)) {
         throw refusal('origin', 'an origin in lower case, such as https://platform.example')
       }
       const wanted = new Set(can ?? portalRights)
-      const { link, secretText } = await bots.portalLinks.make(id, {
+      const { link, secretText } = await links.make(id, {
         ttlS: ttl,
         can: portalRights.filter((right) => wanted.has(right)),
         ...(origin === undefined ? {} : { origin }),
@@ -35,13 +40,13 @@ export function addPortalRoutes(app: FastifyInstance, { bots, clock, portal }: O
       return { ...linkJson(link), url: `${portal.url ?? ''}${path}` }
     },
     async listPortalLinks({ params: { id } }) {
-      return { links: (await bots.portalLinks.list(id)).map((link) => linkJson(link)) }
+      return { links: (await links.list(id)).map((link) => linkJson(link)) }
     },
     async revokePortalLinks({ params: { id } }) {
-      return { removed: await bots.portalLinks.revoke(id) }
+      return { removed: await links.revoke(id) }
     },
     async revokePortalLink({ params: { id, link_id: linkId } }) {
-      return { removed: await bots.portalLinks.revoke(id, linkId) }
+      return { removed: await links.revoke(id, linkId) }
     },
     async pushTestUpdate({ params: { id }, query: { test } }) {
       const update = Buffer.from(JSON.stringify(testUpdate(id, clock.nowMs())))

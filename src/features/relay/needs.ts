@@ -1,8 +1,6 @@
 /** What other features show of a relay. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { fieldSchemas } from '../../api/field-schemas.ts'
-import type { RelayReport } from '../../bots/bot-service.ts'
-import { fieldValues } from '../../private-api/field-values.ts'
 
 const { count, orNull, preciseTime } = fieldSchemas
 
@@ -23,19 +21,4 @@ function relayFields() {
   )
 }
 
-/** Returns a relay as the API shows it. */
-function relayJson(relay: RelayReport): Static<ReturnType<typeof relayFields>> {
-  const { from, state, reason = null, relayed, refused } = relay
-  return {
-    from,
-    state,
-    reason,
-    since: fieldValues.timeOrNull(relay.sinceMs),
-    next_poll: fieldValues.timeOrNull(relay.nextPollMs),
-    last_update: fieldValues.timeOrNull(relay.lastUpdateMs),
-    relayed,
-    refused,
-  }
-}
-
-export const needs = { relayFields, relayJson }
+export const needs = { relayFields }

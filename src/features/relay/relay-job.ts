@@ -23,8 +23,8 @@ import type { StoredRelay } from '../../shard/records/bot-record.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import type { Bot } from '../../bots/bot.ts'
-import type { RelayState } from '../../bots/bot-service.ts'
 import { pollOffset, storeRelayed } from './relay-batch.ts'
+import type { RelayState } from './relay-report.ts'
 
 /** What a relay needs of its worker. */
 export interface RelayJobServices {

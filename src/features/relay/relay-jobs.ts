@@ -7,30 +7,30 @@ import { PostboteError } from '../../kit/errors.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
 import type { RelayServices } from './relay-services.ts'
 import { typesOf } from '../../kit/update-types.ts'
-import type { BotRecord, ChangeBotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
 import type { ListedRecord } from '../../shard/records/stored.ts'
+import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Bot } from '../../bots/bot.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
-import type { RelayOrder, RelayReport, RelayService } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
 import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
+import type { RelayOrder, RelayReport } from './relay-report.ts'
 import { tokenText } from '../../api/token.ts'
 
-export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
+export interface RelayJobsOptions
+  extends Omit<RelayJobServices, 'assertAccepting' | 'find' | 'refused' | 'relays'> {
   readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
   /** Undefined without `--relay-from`. */
   readonly relays: RelayServices | undefined
-  /** Throws UNKNOWN_BOT. */
-  existing(botId: number): Promise<Bot>
-  readonly changeRecord: ChangeBotRecord
+  readonly registry: Pick<BotRegistry, 'assertAccepting' | 'bots' | 'changeRecord' | 'existing'>
 }
 
 /** A call that ends a relay waits for its last poll this long. Chosen: an origin that can be reached answers much sooner. */
 const relayLastPollMsMax = 5_000
 
-export class RelayJobs implements RelayService {
+export class RelayJobs {
   readonly #options: RelayJobsOptions
   readonly #services: RelayJobServices
   readonly #shards = new Map<Shard, Map<number, RelayJob>>()
@@ -38,7 +38,16 @@ export class RelayJobs implements RelayService {
 
   constructor(options: RelayJobsOptions) {
     this.#options = options
-    this.#services = { ...options, relays: options.relays ?? noOrigins }
+    const { registry, relays = noOrigins } = options
+    this.#services = {
+      ...options,
+      relays,
+      find: (botId) => registry.bots.find(botId),
+      assertAccepting(bot) {
+        if (registry.bots.loaded(bot.botId) !== bot) throw new PostboteError('STORE_UNAVAILABLE')
+        registry.assertAccepting(bot.main)
+      },
+    }
   }
 
   /** Call this when a shard was opened, and when it was read anew from disk. Its relays are found after that. */
@@ -68,27 +77,30 @@ export class RelayJobs implements RelayService {
     for (const shard of this.#shards.keys()) void this.forget(shard)
   }
 
+  /**
+   * Sets the relay of a bot. It goes on where the one before was, if it is of the same bot at the same origin.
+   *
+   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
+   */
   async set(botId: number, order: RelayOrder): Promise<RelayReport> {
-    const { main } = await this.#options.existing(botId)
+    const { main } = await this.#options.registry.existing(botId)
     const bot = await this.#change(botId, (record) =>
       this.#withRelay(record, order, main.clock.nowMs()),
     )
     return this.#existingReport(bot)
   }
 
+  /** Returns the relay of a bot. Throws NO_RELAY. */
   async get(botId: number): Promise<RelayReport> {
-    return this.#existingReport(await this.#options.existing(botId))
+    return this.#existingReport(await this.#options.registry.existing(botId))
   }
 
+  /** Removes the relay of a bot. Throws NO_RELAY. */
   async remove(botId: number): Promise<void> {
     await this.#change(botId, ({ relay, ...record }) => {
       if (relay === undefined) throw new PostboteError('NO_RELAY')
       return record
     })
-  }
-
-  async forgetRefused(botId: number): Promise<void> {
-    await this.#forgetRefused(await this.#options.existing(botId))
   }
 
   /**
@@ -97,20 +109,21 @@ export class RelayJobs implements RelayService {
    */
   async endOver(bot: Bot): Promise<void> {
     await this.#stop(bot)
-    await this.#forgetRefused(bot)
+    await this.forgetRefused(bot)
   }
 
-  async #forgetRefused({ botId, main }: Bot): Promise<void> {
+  /** Deletes what was kept of updates of a bot that its relay could not store. */
+  async forgetRefused({ botId, main }: Bot): Promise<void> {
     await this.#options.refused.forget({ botId, shard: main.shard.index })
   }
 
   /** Changes the record on disk. The relay is then polled at once, and as it is now. */
   async #change(botId: number, change: (current: BotRecord) => BotRecord): Promise<Bot> {
-    const { before } = await this.#options.changeRecord(botId, (current) => ({
+    const { before } = await this.#options.registry.changeRecord(botId, (current) => ({
       record: change(current),
       before: current.relay,
     }))
-    const bot = await this.#options.existing(botId)
+    const bot = await this.#options.registry.existing(botId)
     const { main, record } = bot
     await this.#stop(bot)
     // Where the relay does not go on, the origin is told of the last answer that was stored.

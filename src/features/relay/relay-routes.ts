@@ -1,25 +1,30 @@
 /** Routes that set, show and remove the relay of a bot. */
 import type { FastifyInstance } from 'fastify'
-import type { BotService } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
+import type { RelayJobs } from './relay-jobs.ts'
+import { relayJson } from './relay-report.ts'
 import { serverOrigin } from '../../http/server-origin.ts'
 import { relayOperations } from './relay-operations.ts'
-import { needs } from './needs.ts'
 import { addOperations, type HandledCall } from '../../private-api/add-operations.ts'
 import { refusal } from '../../api/update-options.ts'
 
-export function addRelayRoutes(app: FastifyInstance, bots: BotService): void {
+export function addRelayRoutes(
+  app: FastifyInstance,
+  relays: Pick<RelayJobs, 'get' | 'remove' | 'set'>,
+  bots: Pick<BotRegistry, 'foreignToken'>,
+): void {
   addOperations(app, relayOperations, {
     async setRelay({ params: { id }, body }) {
       const { from, token } = textsIn(body)
       const given = token === undefined ? undefined : bots.foreignToken(token)
-      const relay = await bots.relays.set(id, { from, token: given })
-      return { bot_id: id, ...needs.relayJson(relay) }
+      const relay = await relays.set(id, { from, token: given })
+      return { bot_id: id, ...relayJson(relay) }
     },
     async getRelay({ params: { id } }) {
-      return { bot_id: id, ...needs.relayJson(await bots.relays.get(id)) }
+      return { bot_id: id, ...relayJson(await relays.get(id)) }
     },
     async removeRelay({ params: { id } }) {
-      await bots.relays.remove(id)
+      await relays.remove(id)
       return { bot_id: id, removed: true as const }
     },
   })

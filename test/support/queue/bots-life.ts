@@ -16,6 +16,15 @@ import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import type { Retention } from '../../../src/queue/kept/retention.ts'
 import { WindowBudget } from '../../../src/queue/window/window-budget.ts'
 import type { RelayServices } from '../../../src/features/relay/relay-services.ts'
+import { Modules } from '../../../src/kit/modules.ts'
+import { lookBackHooks } from '../../../src/features/look-back/module.ts'
+import { ReplayJobs } from '../../../src/features/look-back/replay-jobs.ts'
+import { PortalFrame } from '../../../src/access/portal-frame.ts'
+import { portalHooks } from '../../../src/features/portal/module.ts'
+import { PortalLinks } from '../../../src/features/portal/portal-links.ts'
+import { relayHooks } from '../../../src/features/relay/module.ts'
+import { RelayJobs } from '../../../src/features/relay/relay-jobs.ts'
+import type { WorkerModule } from '../../../src/worker/module.ts'
 import { FakeRefusedUpdates } from './fake-relays.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
@@ -29,6 +38,7 @@ import type { Polls, Waiting } from '../../../src/delivery/attempts/health.ts'
 import type { EndpointCheck } from '../../../src/delivery/endpoint-check.ts'
 import { AddressBook } from '../../../src/delivery/endpoint/known-addresses.ts'
 import type { Verified } from '../../../src/delivery/endpoint/verify.ts'
+import { silentLog } from '../kit/silent-log.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
 import { allOf, noOptions, type PushRequest, rowsOf } from './pushed-rows.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../store/shard-life.ts'
@@ -194,7 +204,11 @@ export class BotsLife {
   readonly webhooks = new FakeWebhooks()
   /** The events that were reported. */
   readonly events: NewOperatorEvent[] = []
+  readonly modules = new Modules<WorkerModule>()
   readonly registry: BotRegistry
+  readonly relays: RelayJobs
+  readonly replays: ReplayJobs
+  readonly portalLinks: PortalLinks
   readonly lives: ShardLife[] = []
   readonly refused = new FakeRefusedUpdates()
   readonly #hasRelays: boolean
@@ -215,8 +229,7 @@ export class BotsLife {
       shardOf: (botId) => botId % shards,
       isDiskLow: (shard) => this.isDiskLow(shard),
       isServed: (botId) => this.isServed(botId),
-      relays: options.relays,
-      refused: this.refused,
+      modules: this.modules,
       times: options.times,
       services: {
         clock,
@@ -233,6 +246,34 @@ export class BotsLife {
         ...(options.log === undefined ? {} : { log: options.log }),
       },
     })
+    this.relays = new RelayJobs({
+      clock,
+      counters: this.counters,
+      log: silentLog,
+      random: () => 0.5,
+      report,
+      registry: this.registry,
+      relays: options.relays,
+      refused: this.refused,
+    })
+    this.replays = new ReplayJobs({
+      clock,
+      counters: this.counters,
+      log: options.log,
+      findQueue: (queue) => this.registry.bots.findQueue(queue),
+      assertAccepting: (queue) => this.registry.assertAccepting(queue),
+    })
+    this.portalLinks = new PortalLinks({
+      clock,
+      bots: this.registry.bots,
+      changeRecord: (botId, change) => this.registry.changeRecord(botId, change),
+    })
+    const portal = { url: undefined, frame: new PortalFrame('key') }
+    this.modules.list.push(
+      portalHooks(this.portalLinks, { bots: this.registry, clock, portal }),
+      relayHooks(this.relays, this.registry),
+      lookBackHooks(this.replays, this.registry),
+    )
   }
 
   static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
@@ -256,26 +297,23 @@ export class BotsLife {
     life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
     this.registry.bots.addShard(life.shard)
-    this.registry.relays.start(life.shard)
+    this.modules.each('served', life.shard)
     if (this.#hasRelays) this.registry.fleet.start(life.shard)
-    this.registry.replays.start(life.shard)
     this.lives.push(life)
   }
 
   /** Drops a shard with its bots, as when another node takes it over. */
   async dropShard(index: number): Promise<void> {
     const shard = this.registry.bots.shardAt(index)
-    void this.registry.replays.forget(shard)
-    void this.registry.relays.forget(shard)
+    this.modules.each('left', shard)
     await this.registry.bots.removeShard(shard)
     await this.wait(shard.close())
   }
 
   async resetShard(shard: Shard): Promise<void> {
     const reset = this.registry.bots.resetShard(shard)
-    this.registry.relays.start(shard)
+    this.modules.each('served', shard)
     if (this.#hasRelays) this.registry.fleet.start(shard)
-    this.registry.replays.start(shard)
     await reset
     await this.registry.bots.startWebhooks(shard)
   }

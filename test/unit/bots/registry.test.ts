@@ -236,7 +236,7 @@ test('a report describes both queues', async () => {
     username: 'a_bot',
     createdAtMs: 1_800_000_000_000,
     isValidated: false,
-    relay: undefined,
+    fields: {},
     ttlS: undefined,
     polls: undefined,
     connectionsMax: undefined,

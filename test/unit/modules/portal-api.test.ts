@@ -47,6 +47,7 @@ async function open(): Promise<World> {
   const payers: (number | undefined)[] = []
   const used: Partial<PortalApiOptions> = {
     bots: bots.registry,
+    modules: bots.modules,
     portal: { url: undefined, frame: new PortalFrame(adminKey) },
     clock,
     counters: bots.counters,
@@ -86,7 +87,7 @@ async function open(): Promise<World> {
     payers,
     async linkTo(botId) {
       await bots.registry.register({ botId, firstName: 'A', username: 'a' })
-      const { link, secretText } = await bots.registry.portalLinks.make(botId, {
+      const { link, secretText } = await bots.portalLinks.make(botId, {
         ttlS: 60,
         can: ['look', 'replay', 'test', 'check'],
       })
@@ -148,7 +149,7 @@ test('each call of a link waits for the budget of its bot, and its time is charg
   payer.isOver = 'waits'
   const late = ask(getBot)
   while (payer.waiting === 0) await settle()
-  await bots.wait(bots.registry.portalLinks.revoke(4711, linkId))
+  await bots.wait(bots.portalLinks.revoke(4711, linkId))
   payer.goOn()
   for (let nth = 0; nth < 3; nth++) await bots.clock.advance(50)
   assert.equal((await late).statusCode, 401)
@@ -167,7 +168,7 @@ test('a call does nothing if its link is revoked, or ends, while its body arrive
     })
     payload.write('{')
     await settle()
-    if (how === 'revoked') await bots.registry.portalLinks.revoke(4711, linkId)
+    if (how === 'revoked') await bots.portalLinks.revoke(4711, linkId)
     if (how === 'ended') await bots.clock.advance(60_000)
     payload.end('}')
     await settle()

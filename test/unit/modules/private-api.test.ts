@@ -39,6 +39,7 @@ async function open(): Promise<World> {
   const keys = keysOf(clock, { shard: () => bots.registry.bots.shardAt(0), ring: guard.ring })
   const used: Partial<PrivateApiOptions> = {
     bots: bots.registry,
+    modules: bots.modules,
     clock,
     counters: bots.counters,
     guard,

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { healthWithoutRelay } from '../../../../src/delivery/webhook-report.ts'
+import { ownHealth } from '../../../../src/delivery/webhook-report.ts'
 import type { NoteSubject } from '../../../../src/delivery/queue-notes.ts'
 import { TroubleEvents } from '../../../../src/features/fleet/trouble-events.ts'
 import { severities } from '../../../../src/page/frame/severities.ts'
@@ -50,7 +50,7 @@ const hourMs = 3_600_000
 const seldom = { isWaiting: false, lastBeforeMs: 3 * hourMs, knownForMs: 3 * hourMs }
 const note = { notes: ['getUpdates was called with what is ignored: x'] }
 const notePlace = { reason: /; getUpdates was called with/, events: [], place: 'no list' } as const
-const paused = { relayPause: 'Somebody else polls' }
+const paused = { troubles: ['the relay is paused: Somebody else polls'] }
 
 const rows: readonly Row[] = [
   {
@@ -259,7 +259,7 @@ const troubleOfFact: Readonly<
   log: 'the webhook fails',
   waiting: says,
   polls: says,
-  relayPause: 'the relay is paused',
+  troubles: 'the relay is paused',
   isFallingBehind: 'the queue falls behind',
   nowMs: says,
   limitPerSecond: says,
@@ -332,7 +332,7 @@ function reported(facts: HealthFacts): readonly OperatorEventType[] {
   const events: OperatorEventType[] = []
   const troubles = new TroubleEvents(({ type }) => events.push(type))
   const { hasWebhook, polls } = facts
-  const health = healthWithoutRelay(facts)
+  const health = ownHealth(facts)
   for (let nowMs = 0; nowMs < 600_000; nowMs += 5_000) {
     const reason = (): string => healthOf(facts).reason
     troubles.note({ botId: 100, hasWebhook, health, polls, reason, nowMs, timeMs: nowMs })

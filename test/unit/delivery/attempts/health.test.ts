@@ -308,18 +308,18 @@ test('failures that an earlier process has stored are at least so many', () => {
 })
 
 test('a paused relay is in the sentence of any queue, and makes a word that was fine degraded', () => {
-  const relayPause = 'Somebody else polls'
+  const troubles = ['the relay is paused: Somebody else polls']
   const polls = { isWaiting: true, lastBeforeMs: 0, knownForMs: 0 }
   assert.equal(
-    healthAt(1, '.', { relayPause }),
+    healthAt(1, '.', { troubles }),
     'degraded: the last attempt succeeded; the relay is paused: Somebody else polls',
   )
   assert.equal(
-    healthAt(1, '', { hasWebhook: false, polls, relayPause }),
+    healthAt(1, '', { hasWebhook: false, polls, troubles }),
     'degraded: a getUpdates call waits; the relay is paused: Somebody else polls',
   )
   assert.match(
-    healthAt(812, '.xxx', { relayPause }),
+    healthAt(812, '.xxx', { troubles }),
     /^failing: no success for .*; the relay is paused: Somebody else polls$/,
   )
 })

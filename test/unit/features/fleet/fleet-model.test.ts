@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { Modules } from '../../../../src/kit/modules.ts'
 import { Fleet } from '../../../../src/features/fleet/fleet.ts'
 import { nextTurn } from '../../../../src/kit/clock.ts'
 import { unreachable } from '../../../../src/kit/errors.ts'
@@ -209,6 +210,7 @@ async function open(draw: () => number) {
     clock,
     counters: new TestCounters(),
     attempts: new AttemptLogs(),
+    modules: new Modules(),
     loadedQueue: () => undefined,
   })
   life.onCommitted = (operations) => fleet.committed(shard, operations)

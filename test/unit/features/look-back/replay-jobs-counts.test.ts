@@ -16,7 +16,7 @@ test('one dry run of a bot counts at a time, and its payer and that of a start a
   })
   await bots.register(botId)
   const queue = await bots.registry.queueOf(botId, false)
-  const { replays } = bots.registry
+  const { replays } = bots
   const update = Buffer.from('{"message":{}}')
   await bots.push(...Array.from({ length: count }, () => bots.request(botId, { update })))
   await bots.wait(Promise.resolve(queue.updates.advance(queue.updates.nextId, 'confirm')))

@@ -61,7 +61,7 @@ async function pending({ updates }: BotQueue, after = 0): Promise<number[]> {
 }
 
 async function stateOf(bots: BotsLife, queue: BotQueue, jobId: number): Promise<StoredReplay> {
-  const listed = await bots.wait(bots.registry.replays.list(queue))
+  const listed = await bots.wait(bots.replays.list(queue))
   const found = listed.find((each) => each.jobId === jobId)
   assert(found !== undefined)
   return found
@@ -76,7 +76,7 @@ const numbers = (from: number, end: number): number[] =>
 
 test('a job replays what was accepted in its time, in the order of the ids, and a dry run counts the same', async () => {
   const { bots, queue } = await open()
-  const { replays } = bots.registry
+  const { replays } = bots
   await push(bots, 100)
   await bots.clock.advance(10_000)
   const sinceS = bots.clock.nowMs() / 1_000
@@ -103,7 +103,7 @@ test('a copy has a new id, the same bytes and ordering key, and lives as long as
   const ids = await push(bots, 2)
   await confirm(bots, queue)
   await bots.clock.advance(5_000)
-  await bots.wait(bots.registry.replays.begin(queue, everything))
+  await bots.wait(bots.replays.begin(queue, everything))
   await bots.clock.advance(100)
   const [copy] = await queue.updates.pendingAfter(0, 1)
   const id = (ids[1] ?? 0) + 1
@@ -118,9 +118,7 @@ test('what was pending when a job began is not replayed, nor is any copy, whatev
   await confirm(bots, queue)
   await push(bots, 100, 200)
   const end = queue.updates.nextId
-  const { jobId, record } = await bots.wait(
-    bots.registry.replays.begin(queue, { ...everything, rate: 100 }),
-  )
+  const { jobId, record } = await bots.wait(bots.replays.begin(queue, { ...everything, rate: 100 }))
   assert.equal(record.total, 200)
   const seen: number[] = []
   for (let round = 0; round < 40; round++) {
@@ -146,9 +144,7 @@ test('a job replays no copy of its own, although the clock was put back and they
   const { bots, queue } = await open()
   await push(bots, 205)
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(
-    bots.registry.replays.begin(queue, { ...everything, rate: 100 }),
-  )
+  const { jobId } = await bots.wait(bots.replays.begin(queue, { ...everything, rate: 100 }))
   bots.clock.jump(-3_600_000)
   for (let round = 0; round < 40; round++) {
     await bots.clock.advance(100)
@@ -166,9 +162,9 @@ test('a job of a shard that has left pushes nothing more, although it was about 
   Object.defineProperty(bots.registry.bots, 'findQueue', {
     value: () => new Promise((resolve) => held.push(() => resolve(queue))),
   })
-  const { jobId, record } = await bots.wait(bots.registry.replays.begin(queue, everything))
+  const { jobId, record } = await bots.wait(bots.replays.begin(queue, everything))
   await bots.clock.advance(100)
-  const forgotten = bots.registry.replays.forget(queue.shard)
+  const forgotten = bots.replays.forget(queue.shard)
   assert.equal(held.length, 1)
   held[0]?.()
   await bots.wait(forgotten)
@@ -194,7 +190,7 @@ test('what is erased while a job is about to push it has no copy', async () => {
       return found
     },
   })
-  const starting = bots.registry.replays.begin(queue, everything)
+  const starting = bots.replays.begin(queue, everything)
   await bots.wait(until(() => held.length === 1))
   held[0]?.() // The count with which a job begins.
   await bots.wait(starting)
@@ -248,7 +244,7 @@ test('a dead letter that is replayed after the look at the pending updates is er
   Object.defineProperty(updates, 'erase', {
     value: async (...given: Parameters<typeof erase>) => {
       const erased = await erase(...given)
-      if (!isReplayed) await bots.registry.replays.oneDead(queue, updateId)
+      if (!isReplayed) await bots.replays.oneDead(queue, updateId)
       isReplayed = true
       return erased
     },
@@ -290,14 +286,14 @@ test('a job goes on in the next process where the one before was killed: nothing
   await confirm(first.bots, first.queue)
   const last = first.queue.updates.nextId - 1
   const { jobId } = await first.bots.wait(
-    first.bots.registry.replays.begin(first.queue, { ...everything, rate: 100 }),
+    first.bots.replays.begin(first.queue, { ...everything, rate: 100 }),
   )
   let { bots } = first
   for (let lives = 0; lives < 20; lives++) {
     await bots.clock.advance(130 + lives * 17)
     // What is in progress is never written.
     disk.holdWrites()
-    bots.registry.replays.close()
+    bots.replays.close()
     disk = new FaultyStore(store)
     const next = await open({ store: () => disk, clock: bots.clock })
     bots = next.bots
@@ -316,7 +312,7 @@ test('a job goes on after a failed write, whether its bytes were stored or not',
     await push(bots, 300)
     await confirm(bots, queue)
     const last = queue.updates.nextId - 1
-    await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 1_000 }))
+    await bots.wait(bots.replays.begin(queue, { ...everything, rate: 1_000 }))
     await bots.clock.advance(50)
     store.failNextWrite('EIO', { applied })
     await bots.clock.advance(10_000)
@@ -330,7 +326,7 @@ test('a queue that is half full pauses a job, which says why and goes on when th
   const { bots, queue } = await open({ limits: { pendingUpdatesMax: 10, pendingBytesMax: 10_000 } })
   await push(bots, 10)
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, everything))
+  const { jobId } = await bots.wait(bots.replays.begin(queue, everything))
   await bots.clock.advance(5_000)
   const { record } = await stateOf(bots, queue, jobId)
   assert.deepEqual([record.state, record.replayed, record.refusal], ['paused', 5, 'QUEUE_FULL'])
@@ -350,7 +346,7 @@ test('a disk that is nearly full pauses a job', async () => {
   const { bots, queue } = await open()
   await push(bots, 3)
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 1 }))
+  const { jobId } = await bots.wait(bots.replays.begin(queue, { ...everything, rate: 1 }))
   await bots.clock.advance(500)
   bots.isDiskLow = () => true
   await bots.clock.advance(2_000)
@@ -373,7 +369,7 @@ test('types that the bot does not want and updates that are too large now are sk
   const limits = { pendingUpdatesMax: 10, pendingBytesMax: 10_000, updateBytesMax: 100 }
   const { bots, queue } = await open({ store: () => store, clock: first.bots.clock, limits })
   await bots.wait(Promise.resolve(queue.setAllowedTypes(1)))
-  const { jobId, record } = await bots.wait(bots.registry.replays.begin(queue, everything))
+  const { jobId, record } = await bots.wait(bots.replays.begin(queue, everything))
   assert.equal(record.total, 3)
   await bots.clock.advance(200)
   const { record: after } = await stateOf(bots, queue, jobId)
@@ -384,7 +380,7 @@ test('a job pushes no more in a second than its rate', async () => {
   const { bots, queue } = await open()
   await push(bots, 100)
   await confirm(bots, queue)
-  await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 20 }))
+  await bots.wait(bots.replays.begin(queue, { ...everything, rate: 20 }))
   const counts: number[] = []
   for (let second = 0; second < 4; second++) {
     counts.push(queue.updates.pendingCount)
@@ -397,7 +393,7 @@ test('a job pushes no more in a second than its rate', async () => {
 
 test('a job with a key is started once, and the key with another order is refused', async () => {
   const { bots, queue } = await open()
-  const { replays } = bots.registry
+  const { replays } = bots
   await push(bots, 3)
   await confirm(bots, queue)
   const order = { ...everything, idempotencyKey: 'a' }
@@ -422,7 +418,7 @@ test('a job with a key is started once, and the key with another order is refuse
 
 test('a queue has a few jobs at once, and lists a bounded number for a week', async () => {
   const { bots, queue } = await open()
-  const { replays } = bots.registry
+  const { replays } = bots
   await push(bots, 50)
   await confirm(bots, queue)
   const slow = { ...everything, rate: 1 }
@@ -454,7 +450,7 @@ test('a queue has a few jobs at once, and lists a bounded number for a week', as
 test('a cancelled job pushes nothing more, also in the next process, and stays cancelled', async () => {
   const store = new MemoryStore()
   const { bots, queue } = await open({ store: () => store })
-  const { replays } = bots.registry
+  const { replays } = bots
   await push(bots, 100)
   await confirm(bots, queue)
   const last = queue.updates.nextId - 1
@@ -478,14 +474,14 @@ test('a removed bot leaves no job', async () => {
   const { bots, queue, store } = await open()
   await push(bots, 100)
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 10 }))
+  const { jobId } = await bots.wait(bots.replays.begin(queue, { ...everything, rate: 10 }))
   await bots.clock.advance(250)
   await bots.wait(bots.registry.remove(botId))
   const stored = (): Promise<unknown> => store.getMany([kinds.replay.key(botId, jobId)])
   assert.deepEqual(await stored(), [undefined])
   await bots.clock.advance(5_000)
   assert.deepEqual(await stored(), [undefined])
-  await assert.rejects(bots.wait(bots.registry.replays.begin(queue, everything)), {
+  await assert.rejects(bots.wait(bots.replays.begin(queue, everything)), {
     code: 'UNKNOWN_BOT',
   })
 })
@@ -494,7 +490,7 @@ test('a job whose bot is gone removes itself', async () => {
   const { bots, queue, store } = await open()
   await push(bots, 10)
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 1 }))
+  const { jobId } = await bots.wait(bots.replays.begin(queue, { ...everything, rate: 1 }))
   await store.write([{ type: 'del', key: kinds.bot.key(botId) }], { sync: true })
   const bot = bots.registry.bots.loaded(botId)
   if (bot !== undefined) bots.registry.bots.forget(bot)
@@ -512,7 +508,7 @@ test('a job ends when a new numbering has begun, because its ids are used for ot
   const { bots, queue } = await open({ store: () => store, clock: first.bots.clock })
   await push(bots, 60)
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 1 }))
+  const { jobId } = await bots.wait(bots.replays.begin(queue, { ...everything, rate: 1 }))
   await bots.clock.advance(500)
   await confirm(bots, queue)
   const [id = 0] = await push(bots, 1, 900)
@@ -534,8 +530,8 @@ test('dead letters that a job replays are dead letters no more, and filtered one
   await bots.clock.advance(100)
   await bots.wait(Promise.resolve(queue.setAllowedTypes(1)))
   const order = { ...everything, selection: { state: 'dead' } } as const
-  assert.equal((await bots.wait(bots.registry.replays.count(queue, order))).count, 4)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, order))
+  assert.equal((await bots.wait(bots.replays.count(queue, order))).count, 4)
+  const { jobId } = await bots.wait(bots.replays.begin(queue, order))
   await bots.clock.advance(200)
   assert.deepEqual(await pending(queue), numbers(0, 3))
   assert.equal(await bots.wait(updates.deadLetters.count()), 1)
@@ -552,7 +548,7 @@ test('only the dead letters that the filters select are replayed by their own ca
   updates.addDeadLetters((await updates.pendingAfter(0, 9)).map((update) => ({ update, ...why })))
   await bots.clock.advance(100)
   const { replayed } = await bots.wait(
-    bots.registry.replays.allDead(queue, { hasKey: (key) => key === '=k1' }),
+    bots.replays.allDead(queue, { hasKey: (key) => key === '=k1' }),
   )
   assert.equal(replayed.length, 2)
   assert.deepEqual(await pending(queue), [1, 4])
@@ -562,7 +558,7 @@ test('only the dead letters that the filters select are replayed by their own ca
 test('one update is replayed at once; a pending, an unknown and an unwanted one are not', async () => {
   const { bots, queue } = await open()
   const ids = await push(bots, 2)
-  const replay = (updateId: number) => bots.wait(bots.registry.replays.one(queue, updateId))
+  const replay = (updateId: number) => bots.wait(bots.replays.one(queue, updateId))
   const [first = 0, second = 0] = ids
   await assert.rejects(replay(first), { code: 'UPDATE_PENDING' })
   await confirm(bots, queue)
@@ -584,12 +580,12 @@ test('a job of the /test/ queue leaves the main queue alone', async () => {
   await bots.push(bots.request(botId, { isTest: true }))
   const queue = await bots.wait(bots.registry.queueOf(botId, true))
   await confirm(bots, queue)
-  const { jobId } = await bots.wait(bots.registry.replays.begin(queue, everything))
+  const { jobId } = await bots.wait(bots.replays.begin(queue, everything))
   await bots.clock.advance(200)
   assert.equal(queue.updates.pendingCount, 1)
   const main = await bots.registry.queueOf(botId, false)
   assert.equal(main.updates.pendingCount, 0)
-  assert.deepEqual(await bots.wait(bots.registry.replays.list(main)), [])
+  assert.deepEqual(await bots.wait(bots.replays.list(main)), [])
   assert.equal((await stateOf(bots, queue, jobId)).record.state, 'done')
 })
 

@@ -44,13 +44,13 @@ async function addDeadLetters(
 /** Replays one dead letter. */
 async function replay(bots: BotsLife, updateId: number, of = main): Promise<number> {
   const queue = await bots.registry.queueOf(of.botId, of.isTest)
-  return bots.registry.replays.oneDead(queue, updateId)
+  return bots.replays.oneDead(queue, updateId)
 }
 
 /** Replays all dead letters. */
 async function replayAll(bots: BotsLife) {
   const queue = await bots.registry.queueOf(botId, false)
-  const { replayed, stopped } = await bots.registry.replays.allDead(queue, {})
+  const { replayed, stopped } = await bots.replays.allDead(queue, {})
   return { replayed, stopped }
 }
 
@@ -145,7 +145,7 @@ test('a replay and a count of dead letters read these, and not all updates betwe
     return range(options)
   }
   const queue = await bots.registry.queueOf(botId, false)
-  const counting = bots.registry.replays.count(queue, { selection: { state: 'dead' } })
+  const counting = bots.replays.count(queue, { selection: { state: 'dead' } })
   const { count, isComplete } = await bots.wait(counting)
   assert.deepEqual([count, isComplete], [ids.length, true])
   assert(reads < 10, `${reads}`)
@@ -175,7 +175,7 @@ test('a replay that cannot go on names the dead letter at which it ended', async
     },
     charge(): void {},
   }
-  const { replayed, stopped } = await bots.wait(bots.registry.replays.allDead(queue, {}, payer))
+  const { replayed, stopped } = await bots.wait(bots.replays.allDead(queue, {}, payer))
   assert.equal(replayed.length, ids.length)
   assert.deepEqual([stopped?.updateId, stopped?.error.code], [last, 'TOO_MANY_REQUESTS'])
 })

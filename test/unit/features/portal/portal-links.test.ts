@@ -123,7 +123,7 @@ test('what is open ends with its link, by its time, however long that is, by a w
 test('what is open ends when the bot is removed', async () => {
   const bots = await BotsLife.open()
   await bots.register(100)
-  const { portalLinks } = bots.registry
+  const { portalLinks } = bots
   const { link } = await portalLinks.make(100, all)
   let isEnded = false
   portalLinks.watch(100, link.id, () => (isEnded = true))

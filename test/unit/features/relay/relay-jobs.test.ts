@@ -19,7 +19,7 @@ async function open(store = new MemoryStore()) {
   const relays = new FakeRelays()
   const bots = await BotsLife.open({ store: () => store, relays })
   await bots.register(botId)
-  await bots.registry.relays.set(botId, { from: fakeFrom, token })
+  await bots.relays.set(botId, { from: fakeFrom, token })
   const queue = await bots.registry.queueOf(botId, false)
   const { origin } = relays
   return { bots, relays, origin, store, queue }
@@ -79,7 +79,7 @@ test('an update that was stored before is stored once, and an origin that sends 
   await of.origin.send(update(7), update(8))
   assert((await untilPolled(of)) >= 1_000)
   assert.deepEqual(await pending(of), [7, 8])
-  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /repeats/)
+  assert.match((await of.bots.relays.get(botId)).reason ?? '', /repeats/)
 })
 
 test('an update that is twice in an answer is stored once', async () => {
@@ -144,11 +144,11 @@ test('an answer is dropped whose shard has left meanwhile, and the next owner st
   const store = new MemoryStore()
   const of = await open(store)
   const { shard } = of.queue
-  of.bots.refused.onKeep = () => void of.bots.registry.relays.forget(shard)
+  of.bots.refused.onKeep = () => void of.bots.relays.forget(shard)
   await of.origin.send(update(7), { update_id: 8, guest_message: {} })
   assert.equal(recordOf(of)?.offset, undefined)
   assert.deepEqual(await pending(of), [])
-  of.bots.registry.relays.start(shard)
+  of.bots.relays.start(shard)
   of.bots.registry.fleet.start(shard)
   await of.origin.send(update(7))
   await untilPolled(of)
@@ -160,7 +160,7 @@ test('a failure that may pass is tried again at once, and pauses the relay when 
   const down = { reason: 'The origin cannot be reached', isPassing: true }
   await of.origin.fail(down)
   assert.equal(await untilPolled(of), 0)
-  assert.equal((await of.bots.registry.relays.get(botId)).state, 'polling')
+  assert.equal((await of.bots.relays.get(botId)).state, 'polling')
   const waits: number[] = []
   for (let nth = 0; nth < 8; nth++) {
     await of.origin.fail(down)
@@ -168,7 +168,7 @@ test('a failure that may pass is tried again at once, and pauses the relay when 
   }
   assert(waits.every((wait, nth) => wait >= 1_500 && (nth === 0 || wait >= (waits[nth - 1] ?? 0))))
   assert((waits.at(-1) ?? 0) <= 151_000, waits.join(' '))
-  const { state, reason, nextPollMs } = await of.bots.registry.relays.get(botId)
+  const { state, reason, nextPollMs } = await of.bots.relays.get(botId)
   assert.deepEqual([state, reason], ['paused', down.reason])
   assert(nextPollMs !== undefined)
   await of.origin.send()
@@ -192,7 +192,7 @@ test('a pause is over when the origin answers, also without an update', async ()
   assert.equal((await of.origin.fail({ reason: 'Busy' })).waitS, 50)
   await untilPolled(of)
   assert.equal((await of.origin.send()).waitS, 0)
-  assert.equal((await of.bots.registry.relays.get(botId)).state, 'polling')
+  assert.equal((await of.bots.relays.get(botId)).state, 'polling')
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.waitS, 50)
   // Another poller disturbs only polls that wait.
@@ -224,7 +224,7 @@ test('an update that no queue can store is kept, counted and skipped', async () 
   assert.equal(of.bots.counters.counts.relay_updates_refused, 5)
   const [event] = of.bots.events
   assert.deepEqual([event?.type, event?.count], ['relay.refused', 5])
-  const { state, refused, relayed } = await of.bots.registry.relays.get(botId)
+  const { state, refused, relayed } = await of.bots.relays.get(botId)
   assert.deepEqual([state, refused, relayed], ['polling', 5, 2])
 })
 
@@ -247,7 +247,7 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   await of.origin.send(...seven)
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
-  assert.equal((await of.bots.registry.relays.get(botId)).state, 'paused')
+  assert.equal((await of.bots.relays.get(botId)).state, 'paused')
   await of.origin.send(...seven.slice(5))
   assert((await untilPolled(of)) <= 10_050)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
@@ -260,7 +260,7 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   await of.origin.send(...seven.slice(5))
   await untilPolled(of)
   assert.deepEqual(await pending(of), [6, 7])
-  assert.equal((await of.bots.registry.relays.get(botId)).state, 'polling')
+  assert.equal((await of.bots.relays.get(botId)).state, 'polling')
 })
 
 test('an update that is refused behind a full queue is kept once', async () => {
@@ -304,13 +304,12 @@ test('ids that begin anew after six quiet days are taken, and the last batch is 
 
 test('an origin that counts anew goes on when the relay is removed and set again, as it says', async () => {
   const of = await open()
-  const { registry } = of.bots
   await of.origin.send(update(999_999_999_999_999))
   await of.origin.send(update(5))
   await untilPolled(of)
-  assert.match((await registry.relays.get(botId)).reason ?? '', /remove the relay and set it again/)
-  await of.bots.wait(registry.relays.remove(botId))
-  await registry.relays.set(botId, { from: fakeFrom, token })
+  assert.match((await of.bots.relays.get(botId)).reason ?? '', /remove the relay and set it again/)
+  await of.bots.wait(of.bots.relays.remove(botId))
+  await of.bots.relays.set(botId, { from: fakeFrom, token })
   await of.origin.send(update(5))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
@@ -342,7 +341,7 @@ test('an answer that is too large is asked for in smaller parts', async () => {
   for (let nth = 0; nth < 4; nth++) limits.push((await of.origin.fail(tooLarge)).limit)
   assert.deepEqual(limits, [100, 25, 6, 1])
   await untilPolled(of)
-  assert.equal((await of.bots.registry.relays.get(botId)).reason, 'too large')
+  assert.equal((await of.bots.relays.get(botId)).reason, 'too large')
   await of.origin.send(update(1))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.limit, 2)
@@ -366,7 +365,7 @@ test('an update that alone is too large for an answer is kept, counted and skipp
   )
   await of.origin.answer(readOriginAnswer({ ...cut, body }))
   await untilPolled(of)
-  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /repeats/)
+  assert.match((await of.bots.relays.get(botId)).reason ?? '', /repeats/)
   await of.origin.send(update(8))
   await untilPolled(of)
   assert.deepEqual(await pending(of), [8])
@@ -410,53 +409,50 @@ test('a poll that waits is asked anew when the bot wants other types, and not in
   await want(1)
   assert((await untilPolled(of)) >= 950)
   assert.deepEqual(of.origin.polls.at(-1)?.types, ['message'])
-  const { state } = await of.bots.registry.relays.get(botId)
+  const { state } = await of.bots.relays.get(botId)
   assert.deepEqual([state, typesOf(of)], ['polling', []])
 })
 
 test('the same bot at the same origin goes on, with a new token too; another bot begins anew', async () => {
   const of = await open()
-  const { registry } = of.bots
   await of.origin.send(update(7))
   await untilPolled(of)
   const secret = 'BBF-abcdefghijklmnopqrstuvwxyz_0123'
-  await registry.relays.set(botId, { from: fakeFrom, token: { ...token, secret } })
+  await of.bots.relays.set(botId, { from: fakeFrom, token: { ...token, secret } })
   await untilPolled(of)
   assert.deepEqual(
     [of.origin.polls.at(-1)?.offset, of.origin.polls.at(-1)?.token],
     [8, `${token.botId}:${secret}`],
   )
-  await registry.relays.set(botId, { from: fakeFrom, token: undefined })
+  await of.bots.relays.set(botId, { from: fakeFrom, token: undefined })
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 8)
   const another = { from: fakeFrom, token: { ...token, botId: 9_999 } }
-  await of.bots.wait(registry.relays.set(botId, another))
+  await of.bots.wait(of.bots.relays.set(botId, another))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
 
 test('a relay is refused whose origin is not listed, and whose token is missing', async () => {
   const of = await open()
-  const { registry } = of.bots
   const code = { code: 'BAD_REQUEST' }
-  await assert.rejects(registry.relays.set(botId, { from: 'https://a.example', token }), code)
-  await registry.relays.remove(botId)
-  await assert.rejects(registry.relays.set(botId, { from: fakeFrom, token: undefined }), code)
-  await assert.rejects(registry.relays.get(botId), { code: 'NO_RELAY' })
-  await assert.rejects(registry.relays.remove(botId), { code: 'NO_RELAY' })
+  await assert.rejects(of.bots.relays.set(botId, { from: 'https://a.example', token }), code)
+  await of.bots.relays.remove(botId)
+  await assert.rejects(of.bots.relays.set(botId, { from: fakeFrom, token: undefined }), code)
+  await assert.rejects(of.bots.relays.get(botId), { code: 'NO_RELAY' })
+  await assert.rejects(of.bots.relays.remove(botId), { code: 'NO_RELAY' })
 })
 
 test('the token is needed again for another origin, where the relay begins anew', async () => {
   const of = await open()
-  const { registry } = of.bots
   await of.origin.send(update(7))
   await untilPolled(of)
-  await assert.rejects(registry.relays.set(botId, { from: otherFrom, token: undefined }), {
+  await assert.rejects(of.bots.relays.set(botId, { from: otherFrom, token: undefined }), {
     code: 'BAD_REQUEST',
     message: /token/,
   })
   assert.equal(recordOf(of)?.from, fakeFrom)
-  await of.bots.wait(registry.relays.set(botId, { from: otherFrom, token }))
+  await of.bots.wait(of.bots.relays.set(botId, { from: otherFrom, token }))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
@@ -491,7 +487,7 @@ test('a bot that could not be removed keeps its relay', async () => {
 test('a relay that is removed polls no more, and stores nothing', async () => {
   const of = await open()
   await untilPolled(of)
-  await of.bots.registry.relays.remove(botId)
+  await of.bots.relays.remove(botId)
   assert.equal(of.origin.isPolled, false)
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, 1)
@@ -500,21 +496,20 @@ test('a relay that is removed polls no more, and stores nothing', async () => {
 
 test('an origin is told of the last answer that was stored when its relay ends, so that nobody gets that again', async () => {
   const of = await open()
-  const { registry } = of.bots
   await of.origin.send(update(7))
   // It may not have taken the offset.
   await of.origin.fail({ reason: 'Busy', retryAfterMs: 60_000 })
-  const removed = registry.relays.remove(botId)
+  const removed = of.bots.relays.remove(botId)
   const { offset, limit, waitS } = await of.origin.send(update(8))
   assert.deepEqual([offset, limit, waitS], [8, 1, 0])
   await of.bots.wait(removed)
   assert.equal(of.origin.isPolled, false)
   assert.deepEqual(await pending(of), [7])
-  await registry.relays.set(botId, { from: fakeFrom, token })
+  await of.bots.relays.set(botId, { from: fakeFrom, token })
   await of.origin.send(update(8))
   await untilPolled(of)
   await of.bots.wait(
-    registry.relays.set(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } }),
+    of.bots.relays.set(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } }),
   )
   assert.equal(of.origin.polls.at(-2)?.offset, 9)
 })
@@ -523,7 +518,7 @@ test('a relay ends although its origin does not answer', async () => {
   const of = await open()
   await of.origin.send(update(7))
   await untilPolled(of)
-  await of.bots.wait(of.bots.registry.relays.remove(botId))
+  await of.bots.wait(of.bots.relays.remove(botId))
   assert.equal(of.origin.isPolled, false)
 })
 
@@ -544,10 +539,10 @@ test('a token that cannot be read, and an origin that is not listed any more, pa
   of.relays.hasSameKey = false
   await of.origin.send()
   await of.bots.clock.advance(1_000)
-  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /admin key/)
+  assert.match((await of.bots.relays.get(botId)).reason ?? '', /admin key/)
   of.relays.isListed = false
   await of.bots.clock.advance(10_000)
-  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /--relay-from/)
+  assert.match((await of.bots.relays.get(botId)).reason ?? '', /--relay-from/)
   const polls = of.origin.polls.length
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, polls)
@@ -568,7 +563,7 @@ test('the health of a bot says why its relay is paused, also where no origin is 
   await of.bots.close()
   const without = await BotsLife.open({ store: () => of.store })
   for (const { shard } of without.lives) {
-    without.registry.relays.start(shard)
+    without.relays.start(shard)
     without.registry.fleet.start(shard)
   }
   await without.registry.summary()
