@@ -369,7 +369,7 @@ test('the notes name services, schemes, commands and files that exist', { skip }
   const services = rendered({}).filter(({ kind }) => kind === 'Service')
   for (const [, name] of notes.matchAll(/http:\/\/([\w-]+)\.apps/g))
     assert(services.some(({ metadata }) => metadata.name === name))
-  for (const [, name] of notes.matchAll(/-- postbote ([a-z]+(?: create)?)/g))
+  for (const [, name] of notes.matchAll(/-- postbote ([a-z]+(?: (?:create|register))?)/g))
     assert(commandTable.some((command) => command.name === name))
   for (const [file] of notes.matchAll(/docs\/[\w./-]+\w/g)) assert(existsSync(join(root, file)))
   assert(!notes.includes(adminKey))
