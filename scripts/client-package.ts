@@ -18,7 +18,7 @@ interface Manifest {
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const name = 'postbote-client'
-const entry = 'client/postbote-client'
+const entry = 'clients/typescript/postbote-client'
 
 const target = resolve(process.argv[2] ?? join(root, 'dist/client-package'))
 rmSync(target, { recursive: true, force: true })
@@ -26,18 +26,18 @@ const packages = new Set<string>()
 for (const file of [...reachableFrom(`${entry}.js`), ...reachableFrom(`${entry}.d.ts`)]) {
   const to = join(target, 'lib', file)
   mkdirSync(dirname(to), { recursive: true })
-  copyFileSync(join(root, 'dist/src', file), to)
+  copyFileSync(join(root, 'dist', file), to)
 }
 cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'))
 writeFileSync(join(target, 'README.md'), readme())
 writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`)
 process.stdout.write(`${target}\n`)
 
-/** Returns the files below dist/src that a file imports, directly or not, with itself. Collects the packages, too. */
+/** Returns the files below dist that a file imports, directly or not, with itself. Collects the packages, too. */
 function reachableFrom(first: string): ReadonlySet<string> {
   const found = new Set([first])
   for (const file of found) {
-    const text = readFileSync(join(root, 'dist/src', file), 'utf8').replace(/^\s*\/?\*.*$/gm, '')
+    const text = readFileSync(join(root, 'dist', file), 'utf8').replace(/^\s*\/?\*.*$/gm, '')
     for (const [, imported = ''] of text.matchAll(/(?<!\.)\b(?:from|import) ?\(?'([^']+)'/g)) {
       if (imported.startsWith('.')) {
         // Declarations import the name of the source.

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/kit/clock.ts'
 import { requestOrigin } from '../../src/http/connection-origin.ts'
 import type { ListenerKind } from '../../src/http/listener.ts'
 import type { Peers } from '../../src/links/forward/peers.ts'
+import { callTable } from '../../src/modules/api-operations.ts'
 import { SharedMemory } from '../../src/process/shared-memory/shared-memory.ts'
 import { ShardMap } from '../../src/process/shard-map.ts'
 import type { WorkerStart } from '../../src/process/channel/worker-control.ts'
@@ -162,7 +163,7 @@ async function prepare(workerStart: WorkerStart, { peers }: Ways): Promise<Worke
           learn: skip,
           shard: undefined,
           kind,
-          call: undefined,
+          call: callTable.madeBy(request),
           generation,
           hangs,
         }
