@@ -174,11 +174,7 @@ export class ShardLists {
 
   /** Reads all keys of the private API, in the order of their ids. There are at most `accessKeysMax`. */
   async accessKeys(): Promise<readonly StoredAccessKey[]> {
-    const range = {
-      gte: kinds.accessKey.start(),
-      lt: kinds.accessKey.range().lt,
-      limit: accessKeysMax,
-    }
+    const range = { ...kinds.accessKey.range(), limit: accessKeysMax }
     return this.#options.codec.decodeRecords(kinds.accessKey, await this.#options.range(range))
   }
 
@@ -202,7 +198,7 @@ export class ShardLists {
 
   /** Lists the ids of all recorded calls in their order, without reading the calls. */
   async callIds(): Promise<readonly string[]> {
-    const range = { gte: kinds.audit.start(), lt: kinds.audit.range().lt, limit: callIdsPerReadMax }
+    const range = { ...kinds.audit.range(), limit: callIdsPerReadMax }
     const ids: string[] = []
     for (let { gte } = range; ; ) {
       const entries = await this.#options.range({ ...range, gte, keysOnly: true })

@@ -3,6 +3,7 @@
  * not renumber, do not reorder. All numbers are big-endian, so that keys sort in numeric order. A queue has 8 bytes: the namespace
  * (0, or 1 for /test/), then the bot id in 7 bytes. An id has 8 bytes, too, of which the first four are 0.
  */
+
 /**
  * A queue as one exact number: the bot id, plus 2^52 for its /test/ namespace. Bot ids are below 2^52 (protocol.md §2), so
  * the sum fits in a double and is a cheap `Map` key.
@@ -125,7 +126,10 @@ export function hexPart(bytes: number): RecordKeyPart<'id', string> {
   }
 }
 
-/** Returns the id of a key whose parts are a queue and an id. Updates are read in bulk, for which `RecordKind.at` takes ten times as long. */
+/**
+ * Returns the id of a key that is made of a queue and an id. Updates are read in bulk, and `RecordKind.fields` takes ten times as
+ * long.
+ */
 export function updateIdOfKey(key: Buffer): number {
   return key.readUInt32BE(13)
 }
