@@ -122,8 +122,7 @@ function isNested(value: unknown): value is object {
 
 /** Returns the schema of a field; one that says nothing, if a later server has added the field. */
 export function fieldOf(schema: TSchema, field: string): TSchema {
-  const objects = Type.IsUnion(schema) ? schema.anyOf : [schema]
-  for (const each of objects) {
+  for (const each of choicesOf(schema)) {
     const found = Type.IsObject(each) ? each.properties[field] : undefined
     if (found !== undefined) return found
   }
@@ -131,6 +130,12 @@ export function fieldOf(schema: TSchema, field: string): TSchema {
 }
 
 function asOf(schema: TSchema): ShownAs | undefined {
-  const choices = Type.IsUnion(schema) ? schema.anyOf : [schema]
-  return choices.map((each) => shownAsOf(each)).find((as) => as !== undefined)
+  return choicesOf(schema)
+    .map((each) => shownAsOf(each))
+    .find((as) => as !== undefined)
+}
+
+/** Returns what a value may be, such as a number or null. */
+function choicesOf(schema: TSchema): readonly TSchema[] {
+  return Type.IsUnion(schema) ? schema.anyOf : [schema]
 }
