@@ -30,7 +30,7 @@ import { pushCommand } from '../features/ingest/push-command.ts'
 export const commandTable: readonly CommandRow[] = [
   ...serverCommands,
   exportCommand,
-  importCommand(importIntoDatabases),
+  importCommand(importBackup),
   ...databaseCommands,
   doctorCommand(examineDatabases),
   benchCommand,
@@ -56,9 +56,9 @@ export const commandTable: readonly CommandRow[] = [
 
 // Without a database, a command does not load the client of databases.
 
-async function importIntoDatabases<Result>(order: DatabaseImport<Result>): Promise<Result> {
-  const nodes = await import('../nodes/commands/import-into-databases.ts')
-  return nodes.importIntoDatabases(order)
+async function importBackup<Result>(order: DatabaseImport<Result>): Promise<Result> {
+  const nodes = await import('../nodes/commands/import-backup.ts')
+  return nodes.importBackup(order)
 }
 
 async function examineDatabases(config: Config): Promise<readonly Examined[]> {

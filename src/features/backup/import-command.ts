@@ -20,7 +20,7 @@ import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption, madeResult, printResult } from '../../cli/output/print-result.ts'
-import { typeMoves } from './retyped.ts'
+import { movedTypes } from './retyped.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
 
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
@@ -100,7 +100,7 @@ async function importAll(call: CommandCall, intoDatabases: IntoDatabases): Promi
   try {
     const into = { config, backup, intoDatabases }
     const imported = await intoTarget(into, async (target, types) => {
-      const moves = typeMoves(backup.types, types)
+      const moves = movedTypes(backup.types, types)
       const shards = new ImportedShards({ backup, target, moves, skippedIds, random })
       const records = await shards.fill((done, of) => bar.show('importing shards', done, of))
       return { target: target.shown, began: backup.began, shards: target.shards, records }

@@ -12,7 +12,7 @@ import { type ImportedRecord, ImportedSection } from './imported-section.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'
 import type { BackupReader } from './backup-reader.ts'
-import { retyped, type TypeMoves } from './retyped.ts'
+import { retyped, type MovedTypes } from './retyped.ts'
 import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
 
 /**
@@ -41,7 +41,7 @@ interface IdBounds {
 export interface ImportedShardsOptions {
   readonly backup: Pick<BackupReader, 'sections' | 'recordsOf'>
   readonly target: ImportTarget
-  readonly moves: TypeMoves
+  readonly moves: MovedTypes
   /** See ImportedSectionOptions. */
   readonly skippedIds: number
   /** Returns numbers in [0, 1). */

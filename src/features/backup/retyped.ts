@@ -10,7 +10,7 @@ import type { StoreEntry } from '../../store/store.ts'
 import { kindOf } from '../../shard/kinds.ts'
 
 /** What becomes of the types of one server in another. */
-export interface TypeMoves {
+export interface MovedTypes {
   /** The new number of each type, by its old one. */
   readonly numbers: readonly number[]
   /** The new letters of ordering keys, by the old ones, of added types. */
@@ -23,7 +23,7 @@ export interface TypeMoves {
  * @param source - a list as it is stored
  * @param target - a list that has all of them
  */
-export function typeMoves(source: readonly string[], target: readonly string[]): TypeMoves {
+export function movedTypes(source: readonly string[], target: readonly string[]): MovedTypes {
   const first = contractTypes.length
   const numbers = source.map((type) => first + target.indexOf(type))
   const [before, after] = [typesIn(source), typesIn(target)]
@@ -43,7 +43,7 @@ function typesIn(list: readonly string[]): readonly AddedType[] {
  *
  * @param entry - any record; one that is damaged, or has no types that move, is returned as it is
  */
-export function retyped(entry: StoreEntry, { numbers, letters }: TypeMoves): StoreEntry {
+export function retyped(entry: StoreEntry, { numbers, letters }: MovedTypes): StoreEntry {
   const { key } = entry
   const row = kindOf(key)?.row
   const isMoved = numbers.some((number, before) => number !== before)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { retyped, typeMoves } from '../../../../src/features/backup/retyped.ts'
+import { retyped, movedTypes } from '../../../../src/features/backup/retyped.ts'
 import { maskOfNumbers } from '../../../../src/kit/update-types.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
@@ -15,7 +15,7 @@ import {
 
 const queue = queueIdOf(100, false)
 const key = kinds.update.key(queue, 7)
-const moves = typeMoves(
+const moves = movedTypes(
   ['order:order.id', 'ping', 'sale:order.id', 'task:id'],
   ['ping', 'task:id', 'new:x', 'order:order.id', 'sale:order.id'],
 )
@@ -75,7 +75,7 @@ test('allowed_updates and what a replay selects keep their types by name', () =>
 
 test('records stay byte for byte if the types do not move, or if they are damaged', () => {
   const value = encodeUpdate(key, update)
-  const same = typeMoves(['order:order.id'], ['order:order.id', 'ping'])
+  const same = movedTypes(['order:order.id'], ['order:order.id', 'ping'])
   assert.equal(retyped({ key, value }, same).value, value)
   const damaged = Buffer.from(value)
   damaged[3] = 9

@@ -5,7 +5,7 @@ import type { DatabaseImport } from '../../features/backup/import-command.ts'
 import { assertEmpty, fillDatabases, useDatabases } from './cluster-databases.ts'
 
 /** Runs `work`, which fills the databases, while no server may use them. */
-export function importIntoDatabases<Result>({
+export function importBackup<Result>({
   config: { databases, shards },
   types: given,
   work,
