@@ -61,15 +61,6 @@ export function formatExact(unixSeconds: number): string {
   return new Intl.DateTimeFormat('en-GB', parts).format(unixSeconds * 1_000)
 }
 
-/** The date and time of day of a moment in Unix seconds, to the minute. */
-export function formatDate(unixSeconds: Shown): string {
-  return typeof unixSeconds === 'number'
-    ? new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' }).format(
-        unixSeconds * 1_000,
-      )
-    : none
-}
-
 /** For example `shard 3` or `shards 0, 1, 2`. */
 export function shardsText(shards: readonly number[]): string {
   return `${shards.length === 1 ? 'shard' : 'shards'} ${shards.join(', ')}`
