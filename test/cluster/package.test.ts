@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { run } from '../support/kit/child-process.ts'
-import { PackageUser, root } from '../support/server/package-user.ts'
 import { RunningScript } from '../support/kit/running-script.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { PackageUser, root } from '../support/server/package-user.ts'
 
 interface Packed {
   readonly filename: string
@@ -173,7 +173,7 @@ test('the package of the client alone works when it is installed', async (t) => 
 
   await t.test('it has the client with its types, and nothing of the server', () => {
     const own =
-      /^lib\/(?:client\/[\w-]+|added-type|clock|errors|limits|queue\/update-types)\.(?:js|d\.ts)$/
+      /^lib\/(?:clients\/typescript\/[\w-]+|src\/kit\/(?:added-type|clock|errors|limits|update-types))\.(?:js|d\.ts)$/
     const others = paths.filter((path) => !own.test(path))
     assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'package.json'])
     const page = readFileSync(join(source, 'README.md'), 'utf8')

@@ -4,16 +4,17 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Agent, type ClientRequest, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/bot-api/upstream-proxy.ts'
-import type { UpstreamAnswer } from '../support/network/fake-upstream.ts'
-import type { RegisteredBot } from '../support/server/server.ts'
-import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
+import type { UpstreamAnswer } from '../support/network/fake-upstream.ts'
+import { reset } from '../support/network/reset.ts'
 import {
   callOf,
   openUpstreamWorld,
   registerAt,
   type UpstreamWorld,
 } from '../support/network/upstream-world.ts'
+import type { RegisteredBot } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
 
 const nothing = (): void => undefined
 const common = shared(openUpstreamWorld)
@@ -229,7 +230,9 @@ test('a client that disconnects ends its call at the upstream server', async (t)
     }
   }
   await until(() => arrived === calls.length)
-  for (const outgoing of calls) outgoing.socket?.resetAndDestroy()
+  // A reset that comes with the last bytes looks like the end of the stream to node:net.
+  await until(() => upstream.calls.length === 2 * bots.length)
+  for (const { socket } of calls) reset(socket)
   await until(() => upstream.aborted.length === calls.length)
 })
 
@@ -255,7 +258,7 @@ test('calls of a bot that hang do not block the calls of others to the upstream 
   assert.equal(status, 200)
   assert.equal(arrived, upstreamCallsPerBotMax)
   // Calls that end, waiting or not, leave nothing in the server. A client that only ends its side may wait for its response.
-  for (const outgoing of calls) outgoing.socket?.resetAndDestroy()
+  for (const { socket } of calls) reset(socket)
   await until(() => upstream.aborted.length === arrived)
   assert.equal((await server.call(hanging.token, 'sendMessage')).status, 200)
 })
