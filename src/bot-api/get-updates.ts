@@ -1,6 +1,5 @@
 import { allowedUpdatesOfPoll } from '../queue/filter.ts'
-import { paramsNote } from './params-note.ts'
-import { typesNote } from './types-note.ts'
+import { paramsNote, typesNote } from './params-note.ts'
 import type { MethodReply, MethodCall } from './method-call.ts'
 
 const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }

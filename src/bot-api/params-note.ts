@@ -1,5 +1,6 @@
 /** Says which parameters of a call have no effect, or another one than they seem to. The server answers as the reference does. */
 import type { Params } from './params.ts'
+import { isTypesList, unknownTypesIn } from '../queue/filter.ts'
 
 /** So many are shown, and only what looks like a name: anything else may be a secret in the wrong place. */
 const shownMax = 3
@@ -47,4 +48,20 @@ function bodyText(contentType: string | undefined): readonly string[] {
   const [type = ''] = contentType.split(';', 1)
   const shown = shownType.test(type) ? ` (${type})` : ''
   return [`the body has a ${shown === '' ? 'form' : 'Content-Type'} that is not read${shown}`]
+}
+
+/**
+ * Returns a sentence about the names in an allowed_updates that are those of no type. They are ignored, as the reference ignores
+ * them.
+ *
+ * @param text - the parameter
+ * @returns undefined if every name is that of a type
+ */
+export function typesNote(text: string): string | undefined {
+  if (!isTypesList(text)) return 'allowed_updates is no JSON list of names and is ignored'
+  const unknown = unknownTypesIn(text)
+  if (unknown.length === 0) return undefined
+  const names = unknown.filter((name) => /^\w{1,32}$/.test(name)).slice(0, shownMax)
+  const shown = names.length === 0 ? '' : `: ${names.map((name) => `"${name}"`).join(', ')}`
+  return `allowed_updates names types that do not exist${shown}`
 }

@@ -11,8 +11,7 @@ import type { WebhookRecord } from '../shard/records/bot-record.ts'
 import { badWebhook, tidyUrl } from '../delivery/endpoint/endpoint.ts'
 import { isPlainAddress } from '../http/ip-address.ts'
 import type { Method, MethodCall, ResultReply } from './method-call.ts'
-import { paramsNote } from './params-note.ts'
-import { typesNote } from './types-note.ts'
+import { paramsNote, typesNote } from './params-note.ts'
 import type { Params } from './params.ts'
 
 const connectionsDefault = 40

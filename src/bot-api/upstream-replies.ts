@@ -15,11 +15,17 @@ import type { Pool } from 'undici'
 import { meteredPool } from '../delivery/outgoing/metered-pool.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
 import type { ReplyIntake, WebhookReply } from '../delivery/attempts/reply-reader.ts'
-import { mayNameMethod, replyMethod } from './reply-method.ts'
 import { KeyedSemaphore } from '../kit/semaphore.ts'
 import { upstreamPath, type UpstreamUrl } from '../api/upstream-url.ts'
 import { mib } from '../kit/limits.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
+import { type BodyKind, bodyKindOf, paramsOfBody } from './params.ts'
+import { isMethodName } from '../http/target.ts'
+
+const kindsWithMethod: ReadonlySet<BodyKind> = new Set(['json', 'urlencoded', 'multipart'])
+
+/** Methods about the bot's connection, not about its users. A reply must not change the connection. */
+const notSent: ReadonlySet<string> = new Set(['setwebhook', 'deletewebhook', 'close', 'logout'])
 
 export interface UpstreamRepliesOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly upstream: UpstreamUrl
@@ -169,4 +175,26 @@ export class UpstreamReplies {
   #release(bytes: number): void {
     this.#heldBytes -= bytes
   }
+}
+
+export function mayNameMethod(contentType: string): boolean {
+  return kindsWithMethod.has(bodyKindOf(contentType))
+}
+
+/**
+ * Returns the method that a response names, read as leniently as the parameters of a call: as it is written, or undefined if there
+ * is none or if it is not sent on.
+ */
+export function replyMethod(contentType: string, body: Buffer): string | undefined {
+  // Most responses are `{"ok":true}` or similar.
+  if (!body.includes('method')) return undefined
+  let method: string | undefined
+  try {
+    method = paramsOfBody(body, contentType).text('method')
+  } catch {
+    return undefined
+  }
+  if (method === undefined || !isMethodName(method)) return undefined
+  const lower = method.toLowerCase()
+  return lower.startsWith('get') || notSent.has(lower) ? undefined : method
 }

@@ -21,8 +21,8 @@ import {
   type OwnRetention,
   type Retention,
   retentionOf,
-} from '../queue/kept/retention.ts'
-import type { WindowBudget } from '../queue/window/window-budget.ts'
+} from '../queue/kept/left-update.ts'
+import type { WindowBudget } from '../queue/window/window.ts'
 import type {
   BotRecord,
   BotSettings,

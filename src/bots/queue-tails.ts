@@ -3,7 +3,7 @@
  * only while somebody watches, so that the others pay nothing but one comparison for each update.
  */
 import type { AdvancedRange } from '../queue/window/backlog.ts'
-import type { QueueWatcher } from '../queue/queue-watcher.ts'
+import type { QueueWatcher } from '../queue/update-queue.ts'
 import type { AdvanceOperation, PushOperation } from '../shard/operations.ts'
 
 /** Somebody who watches a queue. */

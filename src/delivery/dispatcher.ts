@@ -1,6 +1,6 @@
 /**
  * Delivers one bot's updates to its webhook. It is the shell around `DeliveryState`: it has the queue read (update-loader.ts), passes
- * updates to connections, and reports the results to the state. Each bot with a webhook has one; dispatcher-mode.ts draws its life.
+ * updates to connections, and reports the results to the state. Each bot with a webhook has one; `DispatcherMode` draws its life.
  *
  * Delivered updates are removed in one call per turn of the event loop. Until then an update is still in the queue but no
  * longer in the state, which never takes it twice.
@@ -24,14 +24,13 @@ import {
   type ConnectionSetOptions,
   type FailedOpening,
 } from './endpoint/connection-set.ts'
-import { changedMode, type DispatcherMode, isActive } from './dispatcher-mode.ts'
 import { type DeliveryLimit, DeliveryPace } from './pace/delivery-pace.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint/endpoint.ts'
 import { GoneClock } from './pace/gone-clock.ts'
 import type { Waiting } from './attempts/health.ts'
 import type { Lane } from './lanes/lane.ts'
-import type { LoadedBytes } from './lanes/loaded-bytes.ts'
+import type { LoadedBytes } from './lanes/lane-window.ts'
 import { parseRetryAfter } from './pace/retry.ts'
 import {
   type ChangedDelivery,
@@ -43,6 +42,33 @@ import {
 import type { FailureKind, WebhookFailure } from './attempts/failure.ts'
 import { UpdateLoader } from './lanes/update-loader.ts'
 import { Waiters } from '../kit/waiters.ts'
+import { changesOf } from '../kit/changes-of.ts'
+
+/**
+ * The life of a webhook's dispatcher.
+ *
+ *     idle --start--> running <--pause, resume--> paused
+ *                        |                          |
+ *                        +--drain--> draining <-----+     deliveries in flight finish, nothing else is sent
+ *                        +--410----> gone     <-----+     the endpoint has returned 410 for too long
+ *     any  --close--> closed
+ */
+export type DispatcherMode = 'idle' | 'running' | 'paused' | 'draining' | 'gone' | 'closed'
+
+/** Returns the new mode. Any other change than those drawn above is a bug. */
+export const changedMode = changesOf<DispatcherMode>({
+  idle: ['running', 'closed'],
+  running: ['paused', 'draining', 'gone', 'closed'],
+  paused: ['running', 'draining', 'gone', 'closed'],
+  draining: ['closed'],
+  gone: ['closed'],
+  closed: [],
+})
+
+/** Whether a dispatcher reads its queue and reacts to what comes of its deliveries. */
+export function isActive(mode: DispatcherMode): boolean {
+  return mode === 'running' || mode === 'paused'
+}
 
 /** Parts of a dispatcher that a simulation replaces to watch them or to set smaller limits. */
 export interface DispatcherParts {

@@ -36,6 +36,7 @@ import { shownHeadersIn } from './attempts/response-headers.ts'
 import type { ResponseTextOptions } from './attempts/response-text.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import { connectToFirst, type WebhookNetwork } from './endpoint/verify.ts'
+import { PostboteError } from '../kit/errors.ts'
 
 export interface CheckStep {
   readonly step: CheckStepName
@@ -101,6 +102,13 @@ export interface EndpointCheckOptions {
 
 /** A name and its addresses are waited for as long as for a connection. A look-up ends before that: name servers have 8 s. */
 const checkResolveTimeoutMs = webhookConnectTimeoutMs
+/**
+ * A worker checks this many endpoints at a time, each of another queue. Chosen: a person starts one after the other. A check may
+ * take a minute and a half, and costs a worker as much as a delivery with a full handshake.
+ */
+export const endpointChecksMax = 8
+/** Most checks end in less than this. */
+const endpointCheckRetryAfterS = 5
 /** The empty update. */
 const emptyUpdate = Buffer.from('{"update_id":0}')
 
@@ -461,4 +469,27 @@ function tlsText(tls: CheckedTls | undefined): string {
 
 function countOf(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 'es'}`
+}
+
+/** Bounds the checks of endpoints that a worker makes at a time. */
+export class EndpointChecks {
+  /** The queues whose endpoint is checked now. */
+  readonly #queues = new Set<number>()
+
+  /**
+   * Makes a check, unless one for this queue is under way or there are too many.
+   *
+   * @throws TOO_MANY_REQUESTS
+   */
+  async run<Result>(queue: number, check: () => Promise<Result>): Promise<Result> {
+    if (this.#queues.has(queue) || this.#queues.size >= endpointChecksMax) {
+      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: endpointCheckRetryAfterS })
+    }
+    this.#queues.add(queue)
+    try {
+      return await check()
+    } finally {
+      this.#queues.delete(queue)
+    }
+  }
 }

@@ -23,10 +23,10 @@ import type {
   PendingUpdate,
   UpdateHolder,
 } from '../delivery/delivery-source.ts'
-import { type Advanced, Backlog } from './window/backlog.ts'
+import { type Advanced, Backlog, type AdvancedRange } from './window/backlog.ts'
 import type { DeadLetters } from './kept/dead-letters.ts'
 import type { Erasing } from './kept/erase-kept.ts'
-import { randomFirstId } from './first-id.ts'
+import { randomFirstId } from '../shard/id-mark.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import {
   assertRoom,
@@ -34,15 +34,21 @@ import {
   type QueueLimits,
   type QueueLoad,
 } from './queue-limits.ts'
-import type { QueueWatcher } from './queue-watcher.ts'
 import { KeptTrimmer } from './kept/kept-trimmer.ts'
 import { LookBack } from './kept/look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type ErasedPending, QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import { observeLeft, type StoredRun } from './kept/stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
-import type { WindowEntry, WindowUpdate } from './window/window.ts'
-import type { WindowBudget } from './window/window-budget.ts'
+import type { WindowEntry, WindowUpdate, WindowBudget } from './window/window.ts'
+
+/** Is told what happens to the updates of a queue. Must return at once and must not throw. */
+export interface QueueWatcher {
+  /** An update is on disk and visible. */
+  pushed(operation: PushOperation): void
+  /** The bot confirmed updates, or dropped them. */
+  advanced(kind: AdvanceOperation['kind'], advanced: AdvancedRange): void
+}
 
 /** A checked update that is about to be pushed. */
 export type AcceptedUpdate = Omit<WindowUpdate, 'updateId' | 'acceptedAtS'>

@@ -64,6 +64,11 @@ export const tornSkippedIds = 110_000
  * ids costs next to nothing.
  */
 export const idsReservedAhead = 1_000_000
+/**
+ * A numbering begins at this id or above, as in the reference, which uses twice its longest queue plus 1. [ref] A large
+ * first id also keeps clear of clients that treat 0 and 1 as special.
+ */
+const updateIdFirstMin = 2_000_001
 
 /** Bounds the update ids that a shard has assigned. Create it with `IdMark.read`. */
 export class IdMark {
@@ -275,4 +280,14 @@ async function readBounds(path: string): Promise<IdBounds | undefined> {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Returns a random id to begin a numbering with (protocol.md §4).
+ *
+ * @param random - returns numbers in [0, 1)
+ * @returns an update id from 2,000,001 to 2^27 - 1
+ */
+export function randomFirstId(random: () => number): number {
+  return updateIdFirstMin + Math.floor(random() * (updateIdFirstMax - updateIdFirstMin + 1))
 }

@@ -25,13 +25,12 @@ import { createConnector } from '../delivery/endpoint/connector.ts'
 import { Dispatcher, type DispatcherOptions } from '../delivery/dispatcher.ts'
 import { type DeliveryHooks, toldBy } from '../delivery/hooks.ts'
 import { type Endpoint, parseEndpoint } from '../delivery/endpoint/endpoint.ts'
-import { checkEndpoint, type EndpointCheck } from '../delivery/endpoint-check.ts'
-import { EndpointChecks } from '../delivery/endpoint-checks.ts'
+import { checkEndpoint, type EndpointCheck, EndpointChecks } from '../delivery/endpoint-check.ts'
 import type { ServerGate } from '../delivery/pace/flood-gate.ts'
 import type { ReplyIntake } from '../delivery/attempts/reply-reader.ts'
 import { createHostLookup, readHostsFile, systemLookup } from '../delivery/endpoint/host-lookup.ts'
 import { AddressBook } from '../delivery/endpoint/known-addresses.ts'
-import { LoadedBytes } from '../delivery/lanes/loaded-bytes.ts'
+import { LoadedBytes } from '../delivery/lanes/lane-window.ts'
 import {
   type ShownRequest,
   shownRequest,

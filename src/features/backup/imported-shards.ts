@@ -7,7 +7,7 @@
  * At most `shardsFilledMax` shards are open at a time; a section with more of them is read several times.
  */
 import { ShardMap } from '../../process/shard-map.ts'
-import { randomFirstId } from '../../queue/first-id.ts'
+import { randomFirstId } from '../../shard/id-mark.ts'
 import { type ImportedRecord, ImportedSection } from './imported-section.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'

@@ -12,7 +12,7 @@ import {
   noRetention,
   type Retention,
   retentionOf,
-} from '../../queue/kept/retention.ts'
+} from '../../queue/kept/left-update.ts'
 import { botIdOf, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { Log } from '../../kit/surroundings.ts'

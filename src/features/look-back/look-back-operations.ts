@@ -6,7 +6,7 @@ import {
   retentionMsMax,
   updateIdMax,
 } from '../../kit/limits.ts'
-import { updateStates } from '../../queue/update-states.ts'
+import { updateStates } from '../../shard/records/replay-record.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { fieldSchemas } from '../../api/field-schemas.ts'
 import { listedPerPageMax } from '../../api/limits.ts'

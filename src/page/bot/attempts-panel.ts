@@ -1,18 +1,20 @@
 /** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
-import { attemptHeaders } from './attempt-headers.ts'
-import { badgeElement } from '../elements/badge.ts'
+import {
+  badgeElement,
+  factList,
+  type PagePart,
+  timeElement,
+  updateLink,
+  type Facts,
+} from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
 import { emptyState } from '../elements/empty-state.ts'
-import { factList } from '../elements/fact-list.ts'
 import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
-import type { AttemptShape, QueueShape, RequestShape } from '../frame/shapes.ts'
-import { timeElement } from '../elements/time-element.ts'
-import { updateLink } from '../updates/update-link.ts'
+import type { AttemptShape, QueueShape, RequestShape, ShownHeaderShape } from '../frame/shapes.ts'
 
 const pauseMs = 1_000
 
@@ -134,4 +136,33 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
 /** How long an attempt took. */
 export function durationText({ duration_ms: ms }: AttemptShape): string {
   return `${formatCount(ms)} ms`
+}
+
+/** Makes the headers of the request and of the response to an attempt, as far as they are known; undefined if none are. */
+export function attemptHeaders(
+  request: RequestShape | null | undefined,
+  response: readonly ShownHeaderShape[] | null | undefined,
+): HTMLElement | undefined {
+  const parts = [
+    ...headerPart('Request, as it is sent now', requestFacts(request)),
+    ...headerPart('Response', factsOf(response)),
+  ]
+  return parts.length === 0 ? undefined : element('div', {}, ...parts)
+}
+
+function requestFacts(request: RequestShape | null | undefined): Facts {
+  if (request === null || request === undefined) return []
+  const { method, host, headers } = request
+  return [[method, `to ${host}`], ...factsOf(headers)]
+}
+
+function factsOf(headers: readonly ShownHeaderShape[] | null | undefined): Facts {
+  return (headers ?? []).map(({ name, value }) => [name, value] as const)
+}
+
+function headerPart(title: string, facts: Facts): readonly HTMLElement[] {
+  if (facts.length === 0) return []
+  const list = factList()
+  list.show(facts)
+  return [element('h3', {}, title), list.root]
 }

@@ -1,13 +1,13 @@
 /** Checks the endpoint of the webhook: a row for each step with its time, and one sentence that says what to do. */
-import { attemptHeaders } from './attempt-headers.ts'
-import { badgeElement } from '../elements/badge.ts'
+import { attemptHeaders } from './attempts-panel.ts'
+import { badgeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
 import { formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { EndpointCheckShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 type Step = EndpointCheckShape['steps'][number]
 

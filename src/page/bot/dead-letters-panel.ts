@@ -14,12 +14,10 @@ import { emptyState } from '../elements/empty-state.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
-import type { Message } from '../elements/message.ts'
+import { type Message, statusLine } from '../elements/messages.ts'
 import type { DeadLetterShape } from '../frame/shapes.ts'
 import { readableUpdate } from '../updates/readable-update.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { timeElement } from '../elements/time-element.ts'
-import { updateLink } from '../updates/update-link.ts'
+import { timeElement, updateLink } from '../elements/page-part.ts'
 
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50

@@ -9,9 +9,9 @@ import {
   submitElement,
 } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import type { BotShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 export function headersPanel(
   { api, ask, atEnd, may, toast }: PageContext,

@@ -3,7 +3,7 @@ import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ResultShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 

@@ -5,7 +5,7 @@
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
 import { sparkline, sparkPointsMax } from '../elements/sparkline.ts'
 

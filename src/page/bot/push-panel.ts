@@ -3,9 +3,8 @@ import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { Message } from '../elements/message.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { updateLink } from '../updates/update-link.ts'
+import { type Message, statusLine } from '../elements/messages.ts'
+import { updateLink } from '../elements/page-part.ts'
 import { type WatchedUpdate, watchedUpdate } from '../updates/watched-update.ts'
 
 /** A complete message of a private chat, so that no framework fails on it. */

@@ -1,6 +1,6 @@
 /** What an operator does to the deliveries of a queue, wherever the page offers it. */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
-import { errorText } from '../elements/error-text.ts'
+import { errorText } from '../elements/messages.ts'
 import { formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 

@@ -9,12 +9,10 @@ import {
 } from '../elements/element.ts'
 import { formatAgo, formatCount, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
-import { setMessage } from '../elements/message.ts'
-import { badgeElement } from '../elements/badge.ts'
+import { type PagePart, badgeElement } from '../elements/page-part.ts'
+import { setMessage, statusLine } from '../elements/messages.ts'
 import type { BotShape } from '../frame/shapes.ts'
 import { asSentence } from '../bots/bot-sentence.ts'
-import { statusLine } from '../elements/status-line.ts'
 
 type Relay = NonNullable<BotShape['relay']>
 

@@ -2,16 +2,14 @@
  * The replays of a queue: jobs that push updates again which have left it. One begins with a count of what the filters select, goes
  * on by itself, and can be watched and cancelled, from any browser.
  */
-import { badgeElement } from '../elements/badge.ts'
+import { badgeElement, type PagePart, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element, setElementText } from '../elements/element.ts'
-import { errorText } from '../elements/error-text.ts'
+import { errorText } from '../elements/messages.ts'
 import { formatBytes, formatCount, formatExact, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
 import { replayProgress } from './replay-progress.ts'
 import type { ReplayShape } from '../frame/shapes.ts'
-import { timeElement } from '../elements/time-element.ts'
 import type { UpdateSelection } from '../updates/update-filters.ts'
 
 /** While a job runs, and while none does. */

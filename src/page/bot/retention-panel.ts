@@ -1,12 +1,18 @@
 /** How long the updates of a queue stay readable after they left. */
-import { type AmountField, amountField } from '../elements/amount-field.ts'
-import { durationUnits, sizeUnits, type Unit } from '../elements/units.ts'
+import { type AmountField, amountField } from '../elements/fields.ts'
+import {
+  durationUnits,
+  sizeUnits,
+  type Unit,
+  formatAge,
+  formatBytes,
+  formatCount,
+} from '../elements/format.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
-import { formatAge, formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ResultShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 type Retention = ResultShape<'getRetention'>

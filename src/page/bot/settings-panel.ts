@@ -1,6 +1,6 @@
 /** What an operator sets of a bot: its webhook, its names and deliveries, the check of its updates, its token and keys, and its end. */
 import type { BotQueueName } from './bot-queue-name.ts'
-import { secretField } from '../elements/secret-field.ts'
+import { secretField } from '../elements/copy-text.ts'
 import {
   buttonElement,
   cardElement,
@@ -13,15 +13,15 @@ import { deliverySettingsPanel } from './delivery-settings-panel.ts'
 import { formatCount } from '../elements/format.ts'
 import { headersPanel } from './headers-panel.ts'
 import { limitPanel } from './limit-panel.ts'
-import { overlapField } from '../elements/overlap-field.ts'
+import { overlapField } from '../elements/fields.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import { relayPanel } from './relay-panel.ts'
 import { retentionPanel } from './retention-panel.ts'
 import type { BotShape } from '../frame/shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
 import { stateOf } from '../elements/state-head.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 import { webhookPanel } from './webhook-panel.ts'
 
 /** Shows the settings of a queue, with those of its bot. */

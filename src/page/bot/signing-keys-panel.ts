@@ -1,14 +1,14 @@
 /** The keys that the deliveries of a queue are signed with: listed, added and removed. What verifies is shown once. */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
-import { secretField } from '../elements/secret-field.ts'
+import { secretField } from '../elements/copy-text.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
 import { emptyState } from '../elements/empty-state.ts'
-import { overlapField } from '../elements/overlap-field.ts'
+import { overlapField } from '../elements/fields.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { SigningKeyShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { timeElement } from '../elements/time-element.ts'
+import { statusLine } from '../elements/messages.ts'
+import { timeElement } from '../elements/page-part.ts'
 
 const pauseMs = 5_000
 const types = ['hmac-sha256', 'ed25519'] as const

@@ -2,7 +2,7 @@
  * The webhook of a queue: how it is set, a form that sets it, and a button that removes it. The server shows neither the URL nor a
  * secret, so the form begins empty and replaces the whole webhook.
  */
-import { wholeNumberOr } from '../elements/units.ts'
+import { wholeNumberOr, formatCount } from '../elements/format.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import {
   buttonElement,
@@ -12,12 +12,10 @@ import {
   formElement,
   submitElement,
 } from '../elements/element.ts'
-import { type Facts, factList } from '../elements/fact-list.ts'
-import { formatCount } from '../elements/format.ts'
+import { type Facts, factList, type PagePart } from '../elements/page-part.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
 import type { QueueShape, ResultShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 type WebhookState = ResultShape<'getWebhook'>

@@ -2,16 +2,15 @@
  * The bots in trouble, the worst ones first, each with its sentence, how many updates wait, and what helps. The list is short
  * however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence of each.
  */
-import { badge } from '../elements/badge.ts'
+import { badge, type PagePart } from '../elements/page-part.ts'
 import { asSentence, readableSeconds } from './bot-sentence.ts'
 import { botHash } from '../frame/page-route.ts'
 import { buttonElement, buttonsElement, element, setElementText } from '../elements/element.ts'
 import { formatAge, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
 import { pendingCurve } from '../bot/pending-curve.ts'
 import { actOnQueue, type QueueAction } from '../bot/queue-actions.ts'
-import { severities } from '../frame/severities.ts'
+import { severities } from './bot-list.ts'
 import type { BotShape, ListedBotShape, SummaryShape } from '../frame/shapes.ts'
 
 /** Sentences need not be younger. */

@@ -1,11 +1,15 @@
 /**
  * The bots that the table shows. The server selects and sorts them, so the page never holds more than it was asked for:
  * the first ones of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to, up to a bound.
+ * Of these, the page has only the rows that are visible.
  */
 import type { PageInput } from '../frame/page-calls.ts'
 import type { BotListShape, ListedBotShape } from '../frame/shapes.ts'
 
 type BotState = NonNullable<NonNullable<PageInput<'listBots'>['query']>['state']>
+
+/** The states that need attention, the worst first. */
+export const severities = ['failing', 'unpolled', 'degraded', 'behind'] as const
 
 export interface BotListQuery {
   readonly search: string
@@ -105,4 +109,31 @@ export class BotList {
     }
     return this.#api.call('listBots', { query })
   }
+}
+
+/** Where the list is scrolled to, in pixels. */
+export interface ScrollState {
+  readonly scrollTop: number
+  readonly viewHeight: number
+  readonly rowHeight: number
+  readonly count: number
+}
+
+/** Rows `first` to `end`, without `end`. */
+export interface RowRange {
+  readonly first: number
+  readonly end: number
+}
+
+/** Some rows above and below what is seen, so that a fast scroll shows no blank. */
+const spareRows = 10
+
+/**
+ * Returns which rows of a long list must be in the page: the visible ones and some around them, however long the list is.
+ */
+export function visibleRows({ scrollTop, viewHeight, rowHeight, count }: ScrollState): RowRange {
+  const top = Math.floor(Math.max(scrollTop, 0) / rowHeight)
+  const shown = Math.ceil(viewHeight / rowHeight)
+  const first = Math.max(0, Math.min(top, count - shown) - spareRows)
+  return { first, end: Math.min(count, Math.max(top, 0) + shown + spareRows) }
 }

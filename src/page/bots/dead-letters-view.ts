@@ -6,7 +6,7 @@ import { formatCount, shardsText } from '../elements/format.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 /** Chosen: several screens. Who has more looks at those with the most. */

@@ -1,6 +1,6 @@
 /** Tables of data that is read again and again. A column is all that the page says about it, in one place. */
 import { type Child, element, scrollElement } from './element.ts'
-import type { PagePart } from '../frame/page-part.ts'
+import type { PagePart } from './page-part.ts'
 
 /** A column of rows. */
 export interface Column<Row> {

@@ -1,4 +1,4 @@
-import { commandElement } from './command-element.ts'
+import { commandElement } from './copy-text.ts'
 import { element } from './element.ts'
 
 export interface EmptyState {

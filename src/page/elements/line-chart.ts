@@ -7,7 +7,7 @@ import uPlot from 'uplot'
 import { cardElement, element, setElementText } from './element.ts'
 import { formatTime } from './format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
+import type { PagePart } from './page-part.ts'
 
 export interface ChartLine {
   readonly name: string

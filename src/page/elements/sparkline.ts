@@ -1,5 +1,5 @@
 /** A curve as small as a word: how a number has changed since the page watches it. */
-import type { PagePart } from '../frame/page-part.ts'
+import type { PagePart } from './page-part.ts'
 import { sparkHeight, sparkPath, sparkWidth } from './spark-path.ts'
 
 const svgNamespace = 'http://www.w3.org/2000/svg'

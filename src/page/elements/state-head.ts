@@ -1,18 +1,15 @@
 /** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
-import { badge } from './badge.ts'
+import { badge, type PagePart, timeElement } from './page-part.ts'
 import { botSentence } from '../bots/bot-sentence.ts'
 import type { BotQueueName } from '../bot/bot-queue-name.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
-import { errorText } from './error-text.ts'
+import { errorText, statusLine } from './messages.ts'
 import { formatAge, formatBytes, formatCount } from './format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
 import { botHash } from '../frame/page-route.ts'
 import { pendingCurve } from '../bot/pending-curve.ts'
 import { actOnQueue, type QueueAction } from '../bot/queue-actions.ts'
 import type { BotShape, QueueShape } from '../frame/shapes.ts'
-import { statusLine } from './status-line.ts'
-import { timeElement } from './time-element.ts'
 
 export interface StateHead extends PagePart<BotShape> {
   readonly actions: HTMLElement

@@ -2,7 +2,7 @@
 import { isUnauthorized } from './api-client.ts'
 import { element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext, PageView } from './page-context.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 export function loginView({ api, atEnd }: PageContext, onLoggedIn: () => void): PageView {
   const key = element('input', {

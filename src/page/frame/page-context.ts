@@ -2,7 +2,7 @@ import type { ApiClient } from './api-client.ts'
 import type { BrowserClock } from '../elements/browser-clock.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
 import type { PageRoute } from './page-route.ts'
-import type { Toast } from '../elements/toasts.ts'
+import type { Toast } from '../elements/messages.ts'
 import type { Visibility } from '../elements/visible-poller.ts'
 
 /** A scope of a key, or a right of a link to the owner's page. A key that manages may replay, too. */

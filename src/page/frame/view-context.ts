@@ -5,7 +5,7 @@ import { confirmDialog } from '../elements/confirm-dialog.ts'
 import type { PageContext, ReaderRights } from './page-context.ts'
 import { queryOf } from './page-route.ts'
 import type { RightsShape } from './shapes.ts'
-import type { Toast } from '../elements/toasts.ts'
+import type { Toast } from '../elements/messages.ts'
 import { VisiblePoller } from '../elements/visible-poller.ts'
 
 export interface ViewWorld {

@@ -1,13 +1,12 @@
 /** The page of a bot for its owner, who has a link and no key: its state, its updates, and what the link permits beside. */
-import { activityTab } from '../bot/activity-tab.ts'
-import { badgeElement } from '../elements/badge.ts'
+import { activityTab, updatesTab } from '../bot/tabs.ts'
+import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../bot/bot-queue-name.ts'
 import { checkPanel } from '../bot/check-panel.ts'
 import { deadLettersPanel } from '../bot/dead-letters-panel.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
 import { formatExact } from '../elements/format.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
 import {
   type BotRoute,
   queueView,
@@ -15,12 +14,8 @@ import {
   type TabPart,
   unchanging,
 } from '../bot/queue-view.ts'
-import type { Message } from '../elements/message.ts'
+import { type Message, statusLine } from '../elements/messages.ts'
 import type { AttemptShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { timeElement } from '../elements/time-element.ts'
-import { updateLink } from '../updates/update-link.ts'
-import { updatesTab } from '../updates/updates-tab.ts'
 import { watchedUpdate } from '../updates/watched-update.ts'
 
 /** What a link permits, as its responses say it. */

@@ -1,5 +1,5 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
-import { badgeElement } from '../elements/badge.ts'
+import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
 import { emptyState } from '../elements/empty-state.ts'
@@ -8,9 +8,7 @@ import { pageCall, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { serverEvents } from '../frame/server-events.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { timeElement } from '../elements/time-element.ts'
-import { updateLink } from '../updates/update-link.ts'
+import { statusLine } from '../elements/messages.ts'
 
 type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
 

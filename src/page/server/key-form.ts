@@ -2,7 +2,7 @@
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { IssuedKeyShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const scopes = [
   ['push', 'push: push updates'],

@@ -1,6 +1,6 @@
 /** The nodes of a cluster, or the workers of the one server, with their shards. */
 import { ifOlder } from '../frame/api-client.ts'
-import { badgeElement } from '../elements/badge.ts'
+import { badgeElement, type PagePart } from '../elements/page-part.ts'
 import { dataTable } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
 import {
@@ -11,10 +11,9 @@ import {
   nodeColumns,
   workerCells,
   workerColumns,
+  SeenNodes,
 } from './node-cells.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../frame/page-part.ts'
-import { SeenNodes } from '../frame/seen-nodes.ts'
 
 /** Nodes are asked for their state less often than the server for its rates. */
 const pauseMs = 2_000

@@ -4,13 +4,12 @@ import { buttonElement, element, setElementText } from '../elements/element.ts'
 import { formatAge, formatCount, formatRate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
-import type { PagePart } from '../frame/page-part.ts'
-import { RateMeter, type Rates } from '../frame/rate-meter.ts'
-import { readMetricsText } from '../frame/read-metrics-text.ts'
-import { readinessOf } from './readiness-of.ts'
+import type { PagePart } from '../elements/page-part.ts'
+import { RateMeter, type Rates, readMetricsText } from './rate-meter.ts'
+import { pageCall } from '../frame/page-calls.ts'
 import { readinessTexts } from './readiness-text.ts'
 import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 1_000
 /** The rates, and in which tile each is shown. */
@@ -130,5 +129,16 @@ function countsOf({ summary, metrics }: ServerState): Readonly<Record<RateName, 
     poll: summary?.updates.confirmed ?? metric('updates_confirmed_total'),
     deliver: summary?.updates.delivered ?? metric('updates_delivered_total'),
     errors: refused + metric('webhook_failures_total') + metric('store_failures_total'),
+  }
+}
+
+/** Returns what the server says about itself; undefined if it does not respond. One that is not ready says so with 503. */
+export async function readinessOf(): Promise<ReadinessShape | undefined> {
+  try {
+    const response = await fetch(pageCall('checkReadiness', {}).target, { cache: 'no-store' })
+    const shape: ReadinessShape = await response.json()
+    return shape
+  } catch {
+    return undefined
   }
 }

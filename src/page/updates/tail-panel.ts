@@ -15,9 +15,9 @@ import { pageCall } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PushPanel } from '../bot/push-panel.ts'
 import { serverEvents } from '../frame/server-events.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { tailedUpdate } from './tailed-update.ts'
-import { updateLink } from './update-link.ts'
+import { statusLine } from '../elements/messages.ts'
+import { tailedUpdate } from './readable-update.ts'
+import { updateLink } from '../elements/page-part.ts'
 
 const shownMax = 200
 

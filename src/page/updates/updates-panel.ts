@@ -2,7 +2,7 @@
  * The updates of a queue: those that wait, those that are kept after they left, and dead letters, with filters, the newest first.
  * One call of the server reads a bounded number of updates, so a page may be short although others follow.
  */
-import { badgeElement } from '../elements/badge.ts'
+import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../bot/bot-queue-name.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
@@ -13,8 +13,7 @@ import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { replaysPanel } from '../bot/replays-panel.ts'
 import type { UpdateShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/status-line.ts'
-import { timeElement } from '../elements/time-element.ts'
+import { statusLine } from '../elements/messages.ts'
 import { updateFilters, updateTones } from './update-filters.ts'
 
 const pauseMs = 5_000

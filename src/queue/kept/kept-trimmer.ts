@@ -8,7 +8,7 @@ import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { KeptRun, LeftUpdatesRead } from '../../shard/records/stored.ts'
 import { mib } from '../../kit/limits.ts'
-import type { Retention } from './retention.ts'
+import type { Retention } from './left-update.ts'
 
 /** What may stay. */
 export interface KeptBounds {

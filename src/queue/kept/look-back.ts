@@ -21,7 +21,7 @@ import type {
   StoredUpdate,
 } from '../../shard/records/stored.ts'
 import { lookCostMs, type LookPayer } from './look-payer.ts'
-import type { UpdateState } from '../update-states.ts'
+import type { UpdateState } from '../../shard/records/replay-record.ts'
 
 /** An update of a queue, pending or not. */
 export interface FoundUpdate extends Omit<StoredUpdate, 'expiresAtS'> {

@@ -28,9 +28,9 @@ import {
   Window,
   type WindowEntry,
   type WindowUpdate,
+  type WindowBudget,
 } from './window.ts'
 import type { StoredRun } from '../kept/stored-runs.ts'
-import type { WindowBudget } from './window-budget.ts'
 import { mib } from '../../kit/limits.ts'
 
 /** Updates that were removed at the old end of the queue. */

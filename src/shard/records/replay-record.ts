@@ -12,6 +12,12 @@ export const leftStates = ['delivered', 'confirmed', 'dropped', 'expired', 'dead
 
 export type LeftState = (typeof leftStates)[number]
 
+/** What can have become of an update that is looked at. */
+export const updateStates = ['pending', ...leftStates] as const
+
+/** One of the states. */
+export type UpdateState = (typeof updateStates)[number]
+
 export const replayStates = ['running', 'paused', 'done', 'cancelled'] as const
 
 export type ReplayState = (typeof replayStates)[number]

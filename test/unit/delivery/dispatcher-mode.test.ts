@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedMode } from '../../../src/delivery/dispatcher-mode.ts'
+import { changedMode } from '../../../src/delivery/dispatcher.ts'
 
 test('a dispatcher that is closed, gone or draining never runs again', () => {
   assert.equal(changedMode('idle', 'running'), 'running')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
-import { LoadedBytes } from '../../../src/delivery/lanes/loaded-bytes.ts'
+import { LoadedBytes } from '../../../src/delivery/lanes/lane-window.ts'
 import { DeliveryState } from '../../../src/delivery/state.ts'
 import { far, feed, pendingUpdate as update } from '../../support/webhook/delivery-state.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Backlog, queueWindowBytesMax } from '../../../../src/queue/window/backlog.ts'
-import { WindowBudget } from '../../../../src/queue/window/window-budget.ts'
+import { WindowBudget } from '../../../../src/queue/window/window.ts'
 import { freshState, push } from '../../../support/store/shard-records.ts'
 
 const textBytes = push(1_000).text.length

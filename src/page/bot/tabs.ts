@@ -1,11 +1,14 @@
+/** The tabs that the page of a bot and the page of its owner share. */
 import { attemptsPanel } from './attempts-panel.ts'
 import type { BotQueueName } from './bot-queue-name.ts'
 import { element } from '../elements/element.ts'
 import { historyPanel } from './history-panel.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { TabPart } from './queue-view.ts'
+import { type TabPart, type BotRoute, unchanging } from './queue-view.ts'
 import type { AttemptShape, BotShape } from '../frame/shapes.ts'
 import { stateOf } from '../elements/state-head.ts'
+import { updatePanel } from '../updates/update-panel.ts'
+import { updatesPanel } from '../updates/updates-panel.ts'
 
 /**
  * Makes the tab of what happens: charts of the last hour, and the attempts.
@@ -31,4 +34,11 @@ export function activityTab(
     attempts.show(mode)
   }
   return { root, show }
+}
+
+/** Makes the tab of updates: their list, or one of them. */
+export function updatesTab(context: PageContext, { queue, updateId }: BotRoute): TabPart {
+  return unchanging(
+    updateId === undefined ? updatesPanel(context, queue) : updatePanel(context, queue, updateId),
+  )
 }

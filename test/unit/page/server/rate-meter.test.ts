@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RateMeter } from '../../../../src/page/frame/rate-meter.ts'
+import { RateMeter } from '../../../../src/page/server/rate-meter.ts'
 
 test('a rate is the growth of a counter per second, and the first sample has none', () => {
   const meter = new RateMeter(['push', 'poll'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tailedUpdate } from '../../../../src/page/updates/tailed-update.ts'
+import { tailedUpdate } from '../../../../src/page/updates/readable-update.ts'
 
 test('the live tail shows the digits of a payload as they were pushed', () => {
   const head = '{"update_id":7,"type":"message","bytes":100'

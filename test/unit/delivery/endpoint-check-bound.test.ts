@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EndpointChecks, endpointChecksMax } from '../../../src/delivery/endpoint-checks.ts'
+import { EndpointChecks, endpointChecksMax } from '../../../src/delivery/endpoint-check.ts'
 
 const refused = { code: 'TOO_MANY_REQUESTS', retryAfterS: 5 }
 

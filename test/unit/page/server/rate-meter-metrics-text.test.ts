@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readMetricsText } from '../../../../src/page/frame/read-metrics-text.ts'
+import { readMetricsText } from '../../../../src/page/server/rate-meter.ts'
 import { metricsPage } from '../../../../src/features/server/metrics-page.ts'
 import { forEachMetric } from '../../../../src/kit/metrics.ts'
 import { noTimes } from '../../../support/kit/no-times.ts'

@@ -6,7 +6,7 @@ import {
   durationUnits,
   sizeUnits,
   wholeNumberOr,
-} from '../../../../src/page/elements/units.ts'
+} from '../../../../src/page/elements/format.ts'
 
 test('a number is shown in the largest unit in which it is whole', () => {
   assert.deepEqual(amountIn(86_400, durationUnits), [1, 86_400])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { visibleRows } from '../../../../src/page/elements/visible-rows.ts'
+import { visibleRows } from '../../../../src/page/bots/bot-list.ts'
 
 test('only the rows around the visible ones are in the page, of any number', () => {
   const rows = visibleRows({ scrollTop: 1_600_000, viewHeight: 640, rowHeight: 32, count: 100_000 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mayNameMethod, replyMethod } from '../../../src/bot-api/reply-method.ts'
+import { mayNameMethod, replyMethod } from '../../../src/bot-api/upstream-replies.ts'
 import { form, json, multipart } from '../../support/bots/read-params.ts'
 
 function methodOf(type: string, body: string): string | undefined {

@@ -1,2 +1,0 @@
-/** The states that need attention, the worst first. */
-export const severities = ['failing', 'unpolled', 'degraded', 'behind'] as const
