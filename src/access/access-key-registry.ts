@@ -11,7 +11,7 @@ import { accessKeysMax } from '../kit/limits.ts'
 import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
 import type { OperationOf } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredAccessKey } from '../shard/records/stored.ts'
+import type { StoredAccessKey } from '../shard/records/stored-records.ts'
 import { type Access, assertWithin } from '../api/access.ts'
 import {
   accessKeyHash,

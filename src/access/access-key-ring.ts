@@ -7,7 +7,7 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Clock, sleep, type Timer } from '../kit/clock.ts'
-import type { StoredAccessKey } from '../shard/records/stored.ts'
+import type { StoredAccessKey } from '../shard/records/stored-records.ts'
 import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
 import type { Access, KeyAccess, KeyLimits } from '../api/access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'

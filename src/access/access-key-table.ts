@@ -1,7 +1,7 @@
 /** The keys as the owner of shard 0 sends them to the other workers. */
 import { createHash } from 'node:crypto'
 import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
-import type { StoredAccessKey } from '../shard/records/stored.ts'
+import type { StoredAccessKey } from '../shard/records/stored-records.ts'
 
 export interface AccessKeyTable {
   /** Tells whether two tables are the same. */

@@ -13,9 +13,9 @@ import type { AccessKeyRing, KeyUses } from './access-key-ring.ts'
 import type { AccessKeyTable } from './access-key-table.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { ask, type Asked } from '../links/ask/ask-owners.ts'
-import type { OwnerStream } from '../links/ask/owners.ts'
-import { asks, type Question } from '../links/ask/question.ts'
+import { ask } from '../links/ask/ask-workers.ts'
+import type { OwnerStream } from '../links/ask/owner-stream.ts'
+import { type AnswerOf, asks, type InputOf, type Question } from '../links/ask/question.ts'
 import type { RecordedCall } from '../shard/records/audit-record.ts'
 
 /** The version of the keys that a worker has, and the uses that it has noticed. */
@@ -49,7 +49,7 @@ export interface KeySyncOptions {
 export const keyRefreshMs = 5_000
 /** A worker that does not know the keys yet asks this often: it has just started, and so may have the owner of the keys. */
 export const keyFirstRefreshMs = 200
-/** An answer with the keys is waited for this long, as other questions between workers are (`ownersAnswerMs`). */
+/** An answer with the keys is waited for this long, as other questions between workers are (`workersAnswerMs`). */
 export const keyAnswerMs = 5_000
 
 export class KeySync {
@@ -114,13 +114,13 @@ export class KeySync {
 
   /** Returns undefined if nothing has changed. */
   async #ask(question: KeyQuestion): Promise<AccessKeyTable | undefined> {
-    const { clock, registry, isOwner, openStream: open } = this.#options
+    const { registry, isOwner } = this.#options
     if (isOwner()) {
       const table = await registry.table()
       registry.noteUses(question.uses)
       return table
     }
-    const answer = await askKeysOwner({ clock, open }, keysOwnerQuestions.keys, question)
+    const answer = await askKeysOwner(this.#options, keysOwnerQuestions.keys, question)
     return 'keys' in answer ? answer : undefined
   }
 }
@@ -130,16 +130,16 @@ export class KeySync {
  *
  * @throws what `ask` throws; STORE_UNAVAILABLE without an answer in time
  */
-export async function askKeysOwner<Input, Answer>(
-  { clock, open }: Pick<Asked, 'clock' | 'open'>,
-  question: Question<Input, Answer>,
-  input: Input,
-): Promise<Answer> {
+export async function askKeysOwner<Row extends Question<never, unknown>>(
+  { clock, openStream: open }: Pick<KeySyncOptions, 'clock' | 'openStream'>,
+  question: Row,
+  input: InputOf<Row>,
+): Promise<AnswerOf<Row>> {
   const over = new AbortController()
   const { signal } = over
   try {
     const answer = await Promise.race([
-      ask({ clock, open, signal }, question, input),
+      ask({ open, signal }, question, input),
       sleep(clock, keyAnswerMs, signal).then(() => undefined),
     ])
     if (answer === undefined) throw new PostboteError('STORE_UNAVAILABLE')

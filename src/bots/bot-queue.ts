@@ -31,7 +31,7 @@ import type {
 } from '../shard/records/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { StoredQueue } from '../shard/records/stored.ts'
+import type { StoredQueue } from '../shard/records/stored-records.ts'
 import type { Log } from '../kit/surroundings.ts'
 import type { Tracer } from '../kit/tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'

@@ -4,7 +4,7 @@
  */
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { ExpiryBucket } from '../shard/records/stored.ts'
+import type { ExpiryBucket } from '../shard/records/stored-records.ts'
 import type { BotCache } from './bot-cache.ts'
 import { SweepSlice } from './sweep-slice.ts'
 import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'

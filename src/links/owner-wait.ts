@@ -34,12 +34,6 @@ export class OwnerWait {
     return this.#clock.monotonicMs() >= this.#untilMs
   }
 
-  /** Whether a call that has failed with this error did nothing, and may look for an owner again. */
-  mayRepeat(error: unknown): boolean {
-    if (error instanceof ShardMoves) this.renew()
-    return error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE' && !this.isOver
-  }
-
   /** Somebody has said who has the shard. */
   renew(): void {
     const untilMs = this.#clock.monotonicMs() + ownerWaitMs

@@ -27,7 +27,7 @@ import type { PortalRight } from '../kit/rights.ts'
 import { endpointChecksMax } from '../delivery/endpoint-check.ts'
 import { chargeCalls, payForCall } from '../admission/budgets/charge-calls.ts'
 import { addRequestAccess } from '../access/request-access.ts'
-import { answersOf } from './answers.ts'
+import { workerAnswers } from './worker-answers.ts'
 import {
   acceptAnyAsJson,
   deniedMetricOf,
@@ -136,7 +136,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   const addCalls = async (calls: FastifyInstance): Promise<void> => {
     acceptAnyAsJson(calls, options.bodies)
     // No call that links may make asks other workers, so the routes of such questions are not added here.
-    addBotRoutes(calls, { ...options, answers: answersOf(options) })
+    addBotRoutes(calls, { ...options, answers: workerAnswers(options) })
     const checkPlaces = new KeyShares(portalChecksMax, portalChecksShare)
     addWebhookRoutes(calls, { ...options, checkPlaces })
     options.modules.each('addCalls', calls)

@@ -10,7 +10,7 @@ import { PostboteError } from '../kit/errors.ts'
 import { unavailableRetryAfterS } from '../kit/limits.ts'
 import { mustClose } from '../http/body.ts'
 import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
-import { addAnswers, answersOf } from './answers.ts'
+import { addWorkerAnswers, workerAnswers } from './worker-answers.ts'
 import { apiOperations, callTable } from './api-operations.ts'
 import { isPush, isSinglePush, type Operation, type ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
@@ -58,7 +58,7 @@ export type PrivateApiOptions = PrivateApiParts &
   }
 
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
-  const answers = answersOf(given)
+  const answers = workerAnswers(given)
   const options = { ...given, answers }
   const app = newApp()
   recordCalls(app, options)
@@ -99,7 +99,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addAuditRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
-    addAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
+    addWorkerAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
   })
   void app.register(async (rawRoutes) => {
     addIngestRoutes(rawRoutes, options)

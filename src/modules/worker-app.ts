@@ -57,7 +57,7 @@ import { RequestRouter } from '../links/forward/request-router.ts'
 import { ShardMap } from '../process/shard-map.ts'
 import { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 import { ownNode, version } from '../worker/own-node.ts'
-import { ownersOf } from '../worker/owners-of.ts'
+import { reachOwners } from '../worker/reach-owners.ts'
 import type { WorkerModule } from '../worker/module.ts'
 import { ShardChecker } from '../worker/shard-checker.ts'
 import { workerHandlers } from './worker-handlers.ts'
@@ -547,7 +547,7 @@ function privateOptionsOf(
       (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
     isTls: settings.certificates.private !== undefined,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
-    ownersOf: (request) => ownersOf(parts, request),
+    ownersOf: (request) => reachOwners(parts, request),
   }
 }
 

@@ -11,7 +11,7 @@ import type { ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
 import { addOperation } from '../private-api/add-operations.ts'
 import { fieldValues } from '../private-api/field-values.ts'
-import { type AskingRoute, askOwners } from '../links/ask/ask-owners.ts'
+import { type AskingRoute, askWorkers } from '../links/ask/ask-workers.ts'
 import { asks } from '../links/ask/question.ts'
 import type { PrivateApiParts, ShardPlaces } from '../private-api/private-api-parts.ts'
 
@@ -35,8 +35,8 @@ async function listNodes(options: Options, request: FastifyRequest): Promise<Nod
   const { shards } = options
   const owners = options.ownersOf(request)
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
-  const asked = { ...options, owners: { ...owners, others }, answer: options.answers.node }
-  const answers = await askOwners(asked, nodeQuestions.node, undefined)
+  const asked = { ...options, owners: { ...owners, others } }
+  const answers = await askWorkers(asked, nodeQuestions, 'node', undefined)
   const nodes = new Map<string, NodeJson>()
   const reported: number[] = []
   for (const { answer } of answers) {

@@ -18,7 +18,7 @@ import type { Log } from '../kit/surroundings.ts'
 import type { PortalFrame } from '../access/portal-frame.ts'
 import type { PrivateApiGuard } from '../access/private-api-guard.ts'
 import type { ClusterMember, NodeReport } from '../process/node-report.ts'
-import type { Owners } from '../links/ask/owners.ts'
+import type { Owners } from '../links/ask/owner-stream.ts'
 import type { ServerMinute } from '../kit/server-minute.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
 

@@ -13,7 +13,7 @@
 import type { Clock } from '../kit/clock.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { UpdatesRead } from '../shard/records/stored.ts'
+import type { UpdatesRead } from '../shard/records/stored-records.ts'
 import type { PendingUpdate } from '../delivery/delivery-source.ts'
 import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './window/backlog.ts'
 import { DiskEntry, isQueued, type QueuedUpdate } from './queued-update.ts'

@@ -7,7 +7,7 @@ import { jsonKinds } from './kinds.ts'
 import type { QueueId } from './records/record-keys.ts'
 import type { FieldsIn, StoredIn } from './records/record-kind.ts'
 import type { KeptCounts, QueueState, UpdateRecord } from './records/record.ts'
-import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './records/stored.ts'
+import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './records/stored-records.ts'
 import type { UpdateRows } from './update-rows.ts'
 
 /**

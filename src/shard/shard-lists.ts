@@ -15,11 +15,11 @@ import type {
   DeadLetterId,
   ExpiryBucket,
   ListedKind,
-  ListedRecord,
+  StoredRecord,
   QueuesPage,
   StoredAccessKey,
   StoredReplay,
-} from './records/stored.ts'
+} from './records/stored-records.ts'
 
 export interface ShardListsOptions {
   readonly codec: Pick<
@@ -54,7 +54,7 @@ export class ShardLists {
   async records<Kind extends ListedKind>(
     kind: Kind,
     page: QueuesPage,
-  ): Promise<readonly ListedRecord<Kind>[]> {
+  ): Promise<readonly StoredRecord<Kind>[]> {
     const { codec } = this.#options
     let after = listedKinds[kind].key(page.after)
     for (;;) {

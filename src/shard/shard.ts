@@ -30,14 +30,14 @@ import type {
   ExpiryBucket,
   DeadLettersRead,
   ListedKind,
-  ListedRecord,
+  StoredRecord,
   QueuesPage,
   KeptRun,
   LeftUpdatesRead,
   StoredQueue,
   IdRange,
   UpdatesRead,
-} from './records/stored.ts'
+} from './records/stored-records.ts'
 import { countedPerReadMax } from '../kit/limits.ts'
 import { Mutex } from '../kit/mutex.ts'
 
@@ -331,7 +331,7 @@ export class Shard {
   list<Kind extends ListedKind>(
     kind: Kind,
     page: QueuesPage,
-  ): Promise<readonly ListedRecord<Kind>[]> {
+  ): Promise<readonly StoredRecord<Kind>[]> {
     return this.lists.records(kind, page)
   }
 

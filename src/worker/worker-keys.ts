@@ -14,7 +14,7 @@ import { AuditWriter } from '../access/audit-writer.ts'
 import { askKeysOwner, keysOwnerQuestions, KeySync } from '../access/key-sync.ts'
 import type { WorkerAudit, WorkerKeys } from '../access/worker-keys.ts'
 import type { PrivateApiGuard } from '../access/private-api-guard.ts'
-import { type OwnersParts, type ShardOwner, shardOwner } from './owners-of.ts'
+import { type OwnersParts, reachShardOwner, type ShardOwner } from './reach-owners.ts'
 
 export interface WorkerKeysParts extends OwnersParts {
   readonly clock: Clock
@@ -36,7 +36,7 @@ export function workerKeys(
 ): { readonly keys: WorkerKeys; readonly startKeys: () => Promise<void> } {
   const { clock, databases, guard, memory } = parts
   const { ring } = guard
-  const link = shardOwner(parts, keysShard)
+  const link = reachShardOwner(parts, keysShard)
   const registry = new AccessKeyRegistry({
     clock: databases.clockOf(keysShard),
     shard: () => bots.shardAt(keysShard),
@@ -70,7 +70,7 @@ function workerAudit(
   const store = async (calls: readonly RecordedCall[]): Promise<void> => {
     if (link.isOwn()) await trail.append(calls)
     else {
-      const asked = { clock, open: (path: string) => link.openStream(path) }
+      const asked = { clock, openStream: (path: string) => link.openStream(path) }
       await askKeysOwner(asked, keysOwnerQuestions.recordCalls, calls)
     }
   }

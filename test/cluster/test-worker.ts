@@ -104,6 +104,7 @@ const methods: Record<string, (call: Call) => void> = {
     const stream = peersOfWorker?.openStream({
       place: () => Number(url.searchParams.get('to')),
       learn: skip,
+      feed: { isRepeat: false },
       path: '/v1/lines',
       clientAddress: requestOrigin(request)?.clientAddress ?? '',
       headers: { 'x-test': '1' },

@@ -24,7 +24,7 @@ import {
 } from '../../src/features/repair/repair-shard.ts'
 import { Shard } from '../../src/shard/shard.ts'
 import type { StoreOperation } from '../../src/store/store.ts'
-import type { StoredQueue } from '../../src/shard/records/stored.ts'
+import type { StoredQueue } from '../../src/shard/records/stored-records.ts'
 import {
   botOperations,
   editFile,

@@ -20,7 +20,7 @@ import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption, madeResult, printResult } from '../../cli/output/print-result.ts'
-import { movedTypes } from './retyped.ts'
+import { movedTypes } from './moved-types.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
 
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */

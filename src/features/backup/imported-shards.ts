@@ -12,7 +12,7 @@ import { type ImportedRecord, ImportedSection } from './imported-section.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'
 import type { BackupReader } from './backup-reader.ts'
-import { retyped, type MovedTypes } from './retyped.ts'
+import { retyped, type MovedTypes } from './moved-types.ts'
 import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
 
 /**

@@ -2,16 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { BotReport } from '../../bots/bot-service.ts'
-import type { Clock } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { withoutTurns } from '../../queue/kept/look-payer.ts'
 import { botOperations } from './bot-operations.ts'
 import type { BodyOf, Operation, ResultOf } from '../../api/operation.ts'
 import { addOperation, type HandledCall } from '../../private-api/add-operations.ts'
-import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
 import { asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
-import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owners.ts'
+import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
 import type { Token } from '../../api/token.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
@@ -102,14 +101,14 @@ async function registerAtOwner(
   request: FastifyRequest,
   body: Registration,
 ): Promise<CompleteResponse> {
-  const { bots, clock } = options
+  const { bots } = options
   const { first_name: firstName, username, polls } = body
   const token = givenToken(options, body.token, body.bot_id)
   const asked = body.bot_id ?? token?.botId
   const owners = options.ownersOf(request)
   const owner = asked === undefined ? undefined : owners.ownerOf(asked)
   if (owner !== undefined && !owners.isOwn(owner)) {
-    return registerAt(clock, owners, owner, body)
+    return registerAt(owners, owner, body)
   }
   try {
     const id =
@@ -122,7 +121,7 @@ async function registerAtOwner(
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {
     const isFree = asked === undefined && !options.isFromWorker(request)
-    const response = isFree ? await registeredElsewhere(clock, owners, body, error) : undefined
+    const response = isFree ? await registeredElsewhere(owners, body, error) : undefined
     if (response === undefined) throw error
     return response
   }
@@ -145,9 +144,8 @@ async function withSameUsername(
   const { username } = body
   const owners = options.ownersOf(request)
   const paid = { payer: withoutTurns(request.payer), costMs: options.bots.questionCostMs(0) }
-  const { botsNamed } = options.answers
-  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid, answer: botsNamed }
-  const answers = await askOwners(asked, botQuestions.botsNamed, { username })
+  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid }
+  const answers = await askWorkers(asked, botQuestions, 'botsNamed', { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
@@ -156,27 +154,21 @@ async function withSameUsername(
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
 async function registeredElsewhere(
-  clock: Clock,
   owners: Owners,
   body: Registration,
   error: unknown,
 ): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (const worker of owners.others) {
-    const response = await registerAt(clock, owners, worker, body)
+    const response = await registerAt(owners, worker, body)
     if (response.status === 200) return response
   }
   return undefined
 }
 
-function registerAt(
-  clock: Clock,
-  owners: Owners,
-  owner: number,
-  body: Registration,
-): Promise<CompleteResponse> {
+function registerAt(owners: Owners, owner: number, body: Registration): Promise<CompleteResponse> {
   const { path } = botOperations.createBot
-  return postToOwner(clock, () => owners.openStream(owner, path), { body: JSON.stringify(body) })
+  return postToOwner(owners.openStream(owner, path), JSON.stringify(body))
 }
 
 function reportJson(bot: BotReport): BotJson {

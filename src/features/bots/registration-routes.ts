@@ -26,7 +26,7 @@ import { botOperations, type RegistrationLine, registrationLine } from './bot-op
 import { requestAccess } from '../../access/request-access.ts'
 import { refusal } from '../../api/update-options.ts'
 import { privateBodyBytesMax } from '../../kit/private-api-limits.ts'
-import { type Owners, postToOwner } from '../../links/ask/owners.ts'
+import { type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { privateErrorText } from '../../http/private-error.ts'
 import { validationText } from '../../private-api/validation-text.ts'
@@ -215,8 +215,8 @@ async function registered(
   const owners = options.ownersOf(request)
   const { path } = botOperations.registerBots
   const body = JSON.stringify(line)
-  const open = () => owners.openStream(owners.ownerOf(botId), path)
-  return (await postToOwner(options.clock, open, { body })).text.trim()
+  const stream = owners.openStream(owners.ownerOf(botId), path)
+  return (await postToOwner(stream, body)).text.trim()
 }
 
 function registeredHere(

@@ -12,8 +12,8 @@ import { eventOperations, eventsQuery } from './event-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { idInPosition } from './event-position.ts'
 import { EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
-import { ask, type Asked } from '../../links/ask/ask-owners.ts'
-import type { OwnerStream } from '../../links/ask/owners.ts'
+import { ask, type Asked } from '../../links/ask/ask-workers.ts'
+import type { OwnerStream } from '../../links/ask/owner-stream.ts'
 import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import { LongResponse } from '../../private-api/long-response.ts'
@@ -63,7 +63,7 @@ export function addEventRoutes(app: FastifyInstance, options: Options): void {
         ask(owner, question, signal) {
           const open = (path: string): OwnerStream =>
             options.ownersOf(request).openStream(owner, path)
-          return askNode({ clock, open, signal }, question)
+          return askNode({ open, signal }, question)
         },
         onEnd: () => {
           eventStreams.delete(stream)

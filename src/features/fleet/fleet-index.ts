@@ -27,7 +27,7 @@ import {
   type QueueOperation,
 } from '../../shard/operations.ts'
 import type { QueueState } from '../../shard/records/record.ts'
-import type { DeadLetterId, ListedKind, ListedRecord } from '../../shard/records/stored.ts'
+import type { DeadLetterId, ListedKind, StoredRecord } from '../../shard/records/stored-records.ts'
 import { FleetRows, type Row } from './fleet-rows.ts'
 
 /** What is known of one queue, until the next change of the index. Only the last poll may be noted here: no record has it. */
@@ -147,7 +147,7 @@ export class FleetIndex {
   }
 
   /** Adds stored records, except those that a commit has changed since the filling began. */
-  fill(kind: ListedKind, records: readonly ListedRecord<ListedKind>[]): void {
+  fill(kind: ListedKind, records: readonly StoredRecord<ListedKind>[]): void {
     for (const { queue, record } of records) {
       if (this.#touched?.[kind].has(queue) !== false) continue
       if ('liveCount' in record) this.#setState(queue, record)

@@ -22,7 +22,7 @@ import {
 } from '../../kit/server-minute.ts'
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
-import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
 import { asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
@@ -75,11 +75,7 @@ async function listBots(
   const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
   const costMs = options.bots.questionCostMs(query.limit * pages)
   const paid = { payer: request.payer, costMs }
-  const answers = await askOwners(
-    { ...options, owners, paid, answer: options.answers.bots },
-    fleetQuestions.bots,
-    query,
-  )
+  const answers = await askWorkers({ ...options, owners, paid }, fleetQuestions, 'bots', query)
   measureRest(request)
   if (isPlain(query) && answers.length <= owners.others.length) {
     throw new PostboteError('STORE_UNAVAILABLE')
@@ -106,11 +102,8 @@ export function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
 async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
   const owners = options.ownersOf(request)
   const paid = { payer: request.payer, costMs: options.bots.questionCostMs(0) }
-  const answers = await askOwners(
-    { ...options, owners, paid, answer: options.answers.summary },
-    fleetQuestions.summary,
-    undefined,
-  )
+  const asked = { ...options, owners, paid }
+  const answers = await askWorkers(asked, fleetQuestions, 'summary', undefined)
   measureRest(request)
   const sums = answers.flatMap(({ answer }) => answer.sums)
   // Two workers answer for a shard that moves from one to the other.

@@ -15,7 +15,7 @@ import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-k
 import type { Operation } from '../../shard/operations.ts'
 import type { ShardHooks } from '../../shard/hooks.ts'
 import type { Shard } from '../../shard/shard.ts'
-import type { DeadLetterId, ListedKind, ListedRecord } from '../../shard/records/stored.ts'
+import type { DeadLetterId, ListedKind, StoredRecord } from '../../shard/records/stored-records.ts'
 import { type Polls } from '../../delivery/attempts/health.ts'
 import { type Health, healthWords } from '../../kit/states.ts'
 import type { AttemptLogs } from '../../delivery/attempts/attempt-logs.ts'
@@ -305,7 +305,7 @@ export class Fleet {
     }
   }
 
-  #refuses(record: ListedRecord<ListedKind>['record']): boolean {
+  #refuses(record: StoredRecord<ListedKind>['record']): boolean {
     const isForeign = 'secrets' in record && record.secrets[0]?.isForeign === true
     return isForeign && this.#options.takesForeignTokens !== true
   }
@@ -579,7 +579,7 @@ async function named(found: readonly Found[], searched: readonly Indexed[]): Pro
   return { bots, shards }
 }
 
-function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> {
+function isOfBot(listed: StoredRecord<ListedKind>): listed is StoredRecord<'b'> {
   return 'username' in listed.record
 }
 

@@ -30,7 +30,7 @@ import type { BodyReservation } from '../../http/body.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
-import type { Owners } from '../../links/ask/owners.ts'
+import type { Owners } from '../../links/ask/owner-stream.ts'
 import { type HeaderTraces, readHeaders } from './pair-header.ts'
 import { PairSplitter } from './pair-splitter.ts'
 import type { ResultBatch } from './result-batch.ts'
@@ -351,7 +351,7 @@ export class IngestStream {
     if (feed === undefined) {
       const { owners, counters, clock } = this.#options
       const to: FeedTo = {
-        open: (isRepeat) => owners.openStream(owner, '/v1/updates', isRepeat),
+        open: (isRepeat) => owners.openStream(owner, '/v1/updates', { isRepeat }),
         hangs: () => owners.hangs(owner),
         refused: (code) => countRefusal(counters, code),
       }

@@ -10,10 +10,10 @@ import type { WantedKey } from '../../access/access-key-registry.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { keyOperations } from './key-operations.ts'
 import type { BodyOf, ResultOf } from '../../api/operation.ts'
-import type { StoredAccessKey } from '../../shard/records/stored.ts'
+import type { StoredAccessKey } from '../../shard/records/stored-records.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
-import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
 import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
@@ -59,8 +59,8 @@ export function addKeyRoutes(app: FastifyInstance, options: Options): void {
 /** Has all workers take the change. Returns how many have not; undefined if all have. */
 async function tellAll(options: Options, request: FastifyRequest): Promise<number | undefined> {
   const owners = options.ownersOf(request)
-  const asked = { ...options, owners, answer: options.answers.keysChanged }
-  const answers = await askOwners(asked, keyQuestions.keysChanged, undefined)
+  const asked = { ...options, owners }
+  const answers = await askWorkers(asked, keyQuestions, 'keysChanged', undefined)
   const told = answers.filter(({ answer }) => answer.isTold).length
   const unreached = owners.others.length + 1 - told
   return unreached > 0 ? unreached : undefined

@@ -12,7 +12,7 @@ import { scopes } from '../../kit/rights.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { sessionOperations } from './session-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
-import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
 import { asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
@@ -59,9 +59,8 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
       if (ending !== undefined) {
         const { slot, session } = ending
         const owners = options.ownersOf(request)
-        const asked = { ...options, owners, answer: options.answers.sessionEnded }
         const input = { slot, session: `${session}` }
-        await askOwners(asked, sessionQuestions.sessionEnded, input)
+        await askWorkers({ ...options, owners }, sessionQuestions, 'sessionEnded', input)
       }
       void reply.header('set-cookie', [...guard.sessions.removal])
       return { ended: true as const }

@@ -22,7 +22,7 @@ import {
   type ReplaySelection,
 } from '../../shard/records/replay-record.ts'
 import type { Shard } from '../../shard/shard.ts'
-import type { StoredReplay } from '../../shard/records/stored.ts'
+import type { StoredReplay } from '../../shard/records/stored-records.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { filterOf, ReplayJob, type ReplayJobServices, replayRetryMs } from './replay-job.ts'
 import {

@@ -7,7 +7,7 @@ import { PostboteError } from '../../kit/errors.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
 import type { RelayServices } from './relay-services.ts'
 import { typesOf } from '../../kit/update-types.ts'
-import type { ListedRecord } from '../../shard/records/stored.ts'
+import type { StoredRecord } from '../../shard/records/stored-records.ts'
 import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
@@ -57,7 +57,7 @@ export class RelayJobs {
   }
 
   /** Call this with the records of the bots of a shard, and with a record that has changed. */
-  found(shard: Shard, records: readonly ListedRecord<'b'>[]): void {
+  found(shard: Shard, records: readonly StoredRecord<'b'>[]): void {
     for (const { queue, record } of records) {
       if (record.relay !== undefined) this.#run(shard, queue)
     }

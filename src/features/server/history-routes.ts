@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type QueryOf, querySchema, type ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { recordOf } from '../../kit/record-of.ts'
-import { type AskingRoute, askOwners } from '../../links/ask/ask-owners.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
 import { asks } from '../../links/ask/question.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import {
@@ -42,8 +42,8 @@ async function historyOf(
   const owners = options.ownersOf(request)
   // The other workers of this node have the same minutes.
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
-  const asked = { ...options, owners: { ...owners, others }, answer: options.answers.history }
-  const answers = await askOwners(asked, historyQuestions.history, { minutes: count })
+  const asked = { ...options, owners: { ...owners, others } }
+  const answers = await askWorkers(asked, historyQuestions, 'history', { minutes: count })
   measureRest(request)
   const ofOthers = answers.flatMap(({ answer, isOtherNode }) => (isOtherNode ? answer.minutes : []))
   const sums = new Map<number, ServerMinute>()

@@ -1,23 +1,24 @@
 /**
- * Forwards one request to the worker that owns its bot, and the response back to the client.
+ * A request of a client that another worker answers. Its body is read here, its way to the owner is owner-call.ts, and the response
+ * goes back to the client as it arrives.
  *
- *   reading -> sent -> relaying -> done
- *      |        |         +--> the owner dies: the client's connection is destroyed, since half a response is none
- *      |        +--> no node has the shard, or the one that was asked has it no more and did nothing (421): sent again
- *      |        +--> the owner dies before it responds: sent once more, to its successor, or refused; also refused
- *      |             if the owner hung, since this request may be the cause, or if this worker ends
- *      +--> the client is gone, in any state: the request to the owner is destroyed immediately
+ *   reading -> under way at its owner -> over
+ *      |            |        +--> only a part of the response arrives: the client's connection is destroyed
+ *      |            +--> there is no response: the request is refused
+ *      +--> the client is gone, in any state: the request to the owner is cut off immediately
  *
- * The body is read to its end before anything is sent. It is small (about 4 MiB at most; NDJSON takes another way) and is
+ * Usually the body is read to its end before anything is sent. It is small (about 4 MiB at most; NDJSON takes another way) and is
  * kept anyway, because it may be sent again. So its length is known, and a client that is slow or breaks off costs the
- * owner nothing. Bodies pass unchanged, gzip included. Bodies of any size are streamed (streamed-forward.ts).
+ * owner nothing. Bodies pass unchanged, gzip included.
+ *
+ * A request that its owner only passes on to the upstream server is streamed: it may have any size and must not be carried out
+ * twice. Its body is passed on as it arrives, and only the beginning is kept for another owner.
  */
-import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../../kit/clock.ts'
-import { isPush, isSinglePush } from '../../api/operation.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isPush, isSinglePush, type Operation } from '../../api/operation.ts'
 import { endWithText } from '../../http/end-with-list.ts'
-import { PostboteError } from '../../kit/errors.ts'
-import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../../process/limits.ts'
+import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
+import { forwardHopsMax } from '../../process/limits.ts'
 import {
   dropBody,
   gotText,
@@ -26,32 +27,294 @@ import {
   receiveBody,
   type BodyReservation,
 } from '../../http/body.ts'
+import { errorBody } from '../../http/raw-response.ts'
 import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
-import type { RequestOrigin } from '../../http/connection-origin.ts'
-import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
-import { ownRequestHeaders } from './forward-headers.ts'
-import { isMisdirected, OwnerSearch } from './owner-search.ts'
-import { ResponseRelay } from './response-relay.ts'
-import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
-import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
-import type { LinkSet } from '../link/link-set.ts'
+import { requestOrigin } from '../../http/connection-origin.ts'
+import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
+import type { ListenerKind } from '../../http/listener.ts'
+import type { RareWarning } from '../../process/rare-warning.ts'
+import { forwardedRequestHeaders, ownRequestHeaders } from './forward-headers.ts'
+import {
+  type OwnerAnswer,
+  OwnerCall,
+  type OwnerFailure,
+  type OwnerTarget,
+  type OwnerWays,
+} from './owner-call.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { certificateRequestBytesMax, kib } from '../../kit/limits.ts'
 
-export interface ForwardOptions {
-  readonly exchange: ForwardedExchange
-  /** Of the request as it arrived here. */
-  readonly origin: RequestOrigin
-  readonly clock: Clock
-  readonly links: LinkSet
+export interface ForwardTo extends OwnerTarget {
+  readonly shard: number | undefined
+  readonly kind: ListenerKind
+  /** The call of the private API that it is. */
+  readonly call: Operation | undefined
+  /** The body is passed on as it arrives, and the request is never carried out twice. */
+  readonly isStreamed?: boolean
+  /** The owner does not read the body (body-filter.ts), so it is dropped here and the request is forwarded without it. */
+  readonly dropsBody?: boolean
+  /** How long the body may take to arrive; without it, as long as the server allows any request. */
+  readonly bodyWithinMs?: number | undefined
+  /** Called for a request that gets an error here; undefined if nobody counts that. */
+  readonly refused?: ((code: ErrorCode) => void) | undefined
+  /** Counts the body while it is held here; without it, the body is not counted. */
+  readonly bodies?: BodyBudget<IncomingMessage>
 }
 
-const noBody = Buffer.alloc(0)
+export interface ForwardWays extends OwnerWays {
+  /** Counts the requests that are refused. */
+  readonly failures: RareWarning
+}
+
+/**
+ * A forwarded body, which is held to be sent again, may have this many bytes: the largest is a setWebhook with its
+ * certificate.
+ */
+const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
+
+/**
+ * Up to this many bytes of the body of a streamed request are kept until its response begins, so that it can be sent to
+ * another owner. Chosen: what one read of a socket brings at most, which is more than any call without a file has.
+ */
+export const streamedBytesKeptMax = 64 * kib
+
+export class Forward implements OwnerAnswer {
+  readonly #ways: ForwardWays
+  readonly #incoming: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #to: ForwardTo
+  #call: OwnerCall | undefined
+  #reservation: BodyReservation | undefined
+  #unwatch: () => void = () => undefined
+  #isHurried = false
+  #isOver = false
+  /** The client reads more slowly than the owner sends. */
+  #isFull = false
+
+  constructor(
+    ways: ForwardWays,
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    to: ForwardTo,
+  ) {
+    this.#ways = ways
+    this.#incoming = incoming
+    this.#response = response
+    this.#to = to
+  }
+
+  start(): void {
+    const incoming = this.#incoming
+    this.#unwatch = onceClosed(
+      incoming.socket,
+      () => this.#abandon(),
+      () => this.#hurry(),
+    )
+    if (this.#isOver) return
+    if ((requestOrigin(incoming)?.hops ?? 0) >= forwardHopsMax) this.#refuse('UNAVAILABLE')
+    else if (this.#to.isStreamed === true) this.#stream()
+    else if (!hasBody(incoming)) this.#send()
+    else if (this.#to.dropsBody === true) {
+      dropBody(incoming)
+      this.#send()
+    } else void this.#receiveBody()
+  }
+
+  answered(head: ResponseHead, body: string | Buffer): void {
+    this.begun(head)
+    this.#finish()
+    if (typeof body === 'string') endWithText(this.#response, body, 'latin1')
+    else this.#response.end(body)
+  }
+
+  /** Throws if node:http would not send the head. */
+  begun({ status, message, headers }: ResponseHead): void {
+    this.#response.writeHead(status, message, headers)
+    // The body is not needed again.
+    this.#reservation?.end()
+  }
+
+  part(bytes: Buffer): boolean {
+    if (this.#response.write(bytes)) return true
+    if (!this.#isFull) {
+      this.#isFull = true
+      this.#response.once('drain', () => {
+        this.#isFull = false
+        this.#call?.resume()
+      })
+    }
+    return false
+  }
+
+  ended(): void {
+    this.#finish()
+    this.#response.end()
+  }
+
+  mayWrite(): void {
+    if (this.#to.isStreamed === true) this.#incoming.resume()
+  }
+
+  failed(how: OwnerFailure, cause: Error): void {
+    if (how === 'broken') {
+      this.#finish()
+      // The response may have to wait for earlier pipelined ones; destroying it waits for that.
+      this.#response.destroy()
+    } else if (how === 'unknown' && this.#to.isStreamed === true) {
+      this.#finish()
+      const detail = 'may have received the request, but its response was lost with a worker'
+      this.#answer(new PostboteError('UPSTREAM_FAILED', { detail, cause }))
+    } else this.#refuse(how === 'nowhere' ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
+  }
+
+  async #receiveBody(): Promise<void> {
+    const { bodies, bodyWithinMs } = this.#to
+    const reservation = bodies?.reservationFor(this.#incoming)
+    this.#reservation = reservation
+    const deadline =
+      bodyWithinMs === undefined
+        ? undefined
+        : this.#ways.clock.after(bodyWithinMs, () => this.#refuseLate())
+    try {
+      const bytesMax = forwardedBodyBytesMax
+      const body = await receiveBody(this.#incoming, { bytesMax, reservation })
+      // A body that arrived in one piece is also kept until the response is there, so it is counted now.
+      if (reservation?.hold(body.length) === false) throw new PostboteError('TOO_MANY_BODIES')
+      if (this.#isOver) reservation?.end()
+      else this.#send(body)
+    } catch (error) {
+      if (!(error instanceof PostboteError)) throw error
+      this.#refuseBody(error)
+    } finally {
+      deadline?.cancel()
+    }
+  }
+
+  /** Sends a request of which all has arrived. */
+  #send(body?: Buffer): void {
+    const incoming = this.#incoming
+    const { method = 'GET', rawHeaders } = incoming
+    const bodyBytes = body?.length ?? 0
+    const headers = ownRequestHeaders({ method, rawHeaders, bodyBytes })
+    const call = this.#begin(headers, bodyBytes > 0)
+    if (body !== undefined && bodyBytes > 0) {
+      call.write(body)
+      call.end()
+    }
+    if (this.#isHurried) call.hurry()
+    call.start()
+  }
+
+  /** Sends a request while its body arrives. */
+  #stream(): void {
+    const incoming = this.#incoming
+    const { method = 'GET', rawHeaders } = incoming
+    const hasParts = hasBody(incoming)
+    const declared = incoming.headers['content-length']
+    const bodyBytes = !hasParts ? 0 : declared === undefined ? undefined : Number(declared)
+    const headers = forwardedRequestHeaders({ method, rawHeaders, bodyBytes })
+    const call = this.#begin(headers, hasParts)
+    if (hasParts) {
+      incoming.on('data', (bytes: Buffer) => {
+        if (!call.write(bytes)) incoming.pause()
+      })
+      incoming.once('end', () => call.end())
+      incoming.pause()
+    }
+    call.start()
+  }
+
+  #begin(rawHeaders: string[], withBody: boolean): OwnerCall {
+    const incoming = this.#incoming
+    const { method = 'GET', url = '/' } = incoming
+    const { shard, isStreamed = false, kind } = this.#to
+    const id = madeRequestId(this.#to, incoming)
+    if (id !== undefined) rawHeaders.push(requestIdHeader, id)
+    const { listener, clientAddress, hops } = requestOrigin(incoming) ?? {
+      listener: kind,
+      clientAddress: '',
+      hops: 0,
+    }
+    // The origin of the request as its owner sees it: one hop more.
+    const origin = { listener, clientAddress, hops: hops + 1, shard }
+    const request = {
+      fields: { method, url, rawHeaders, origin },
+      hasBody: withBody,
+      keptBytesMax: isStreamed ? streamedBytesKeptMax : forwardedBodyBytesMax,
+      isIdempotent: !isStreamed && isIdempotent(this.#to, incoming),
+    }
+    this.#call = new OwnerCall(this.#ways, this.#to, request, this)
+    return this.#call
+  }
+
+  /** Refuses the request. `UNAVAILABLE` is for a request that did nothing; one that may be repeated safely gets it, too. */
+  #refuse(code: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN'): void {
+    this.#finish()
+    const { kind, shard } = this.#to
+    const { method } = this.#incoming
+    const isSafe = kind === 'bot' || method === 'GET' || method === 'HEAD'
+    const certain = kind === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
+    const id = kind === 'private' ? { requestId: requestIdOf(this.#incoming) } : {}
+    this.#ways.failures.note({ shard, code, ...id })
+    this.#answer(new PostboteError(isSafe || code === 'UNAVAILABLE' ? certain : code))
+  }
+
+  #refuseBody(error: PostboteError): void {
+    // The client may be gone.
+    if (this.#isOver) return
+    if (mustClose(this.#incoming)) this.#response.shouldKeepAlive = false
+    const isTooLarge = error.code === 'REQUEST_TOO_LARGE' && this.#to.kind === 'private'
+    const detail = `expected at most ${forwardedBodyBytesMax} bytes${gotText(this.#incoming)}`
+    this.#finish()
+    this.#answer(isTooLarge ? new PostboteError('UPDATE_TOO_LARGE', { detail }) : error)
+  }
+
+  #refuseLate(): void {
+    // Bytes that the client still sends of this request would be parsed as the next one.
+    this.#response.shouldKeepAlive = false
+    this.#refuseBody(new PostboteError('REQUEST_TIMEOUT'))
+  }
+
+  #answer(error: PostboteError): void {
+    const { kind, refused } = this.#to
+    refused?.(error.code)
+    const body = errorBody(kind, error)
+    const { retryAfterS } = error
+    const headers = {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      ...(kind === 'private' ? { [requestIdHeader]: requestIdOf(this.#incoming) } : {}),
+      ...(retryAfterS === undefined ? {} : { 'Retry-After': retryAfterS }),
+    }
+    this.#response.writeHead(error.status, headers).end(body)
+  }
+
+  /** The client is gone: the request to the owner is cut off. */
+  #abandon(): void {
+    if (this.#isOver) return
+    this.#finish()
+    this.#call?.destroy()
+  }
+
+  /** The client has ended its side, and may wait for the response. */
+  #hurry(): void {
+    if (this.#to.isStreamed === true) return
+    this.#isHurried = true
+    this.#call?.hurry()
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    this.#unwatch()
+    this.#reservation?.end()
+    // The rest of a streamed request whose response came first is discarded, so that the next request can be parsed.
+    if (this.#to.isStreamed === true) this.#incoming.resume()
+  }
+}
 
 /** All of the server's own bot API methods are idempotent; of the private calls, reads and pushes with a key are. */
-function isIdempotent({ kind, call }: ForwardTo, incoming: IncomingMessage): boolean {
-  const { method, headers } = incoming
+function isIdempotent({ kind, call }: ForwardTo, { method, headers }: IncomingMessage): boolean {
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
   // No other call uses the key.
   return headers['idempotency-key'] !== undefined && isSinglePush(call)
@@ -61,229 +324,4 @@ function isIdempotent({ kind, call }: ForwardTo, incoming: IncomingMessage): boo
 function madeRequestId({ kind, call }: ForwardTo, incoming: IncomingMessage): string | undefined {
   if (kind === 'bot' || incoming.headers['x-request-id'] !== undefined) return undefined
   return isPush(call) ? undefined : requestIdOf(incoming)
-}
-
-/**
- * A forwarded body, which is held to be sent again, may have this many bytes: the largest is a setWebhook with its
- * certificate.
- */
-const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
-
-export class Forward implements ResponseReceiver {
-  readonly #options: ForwardOptions
-  readonly #exchange: ForwardedExchange
-  readonly #relay: ResponseRelay
-  #body: Buffer = noBody
-  #reservation: BodyReservation | undefined
-  #call: LinkCall | undefined
-  #unwatch: () => void = () => undefined
-  readonly #firstGeneration: number | undefined
-  #sentToGeneration: number | undefined
-  #hangsWhenSent = 0
-  #repeatUntilMs: number | undefined
-  #search: OwnerSearch | undefined
-  #isHurried = false
-  #isDone = false
-
-  constructor(options: ForwardOptions) {
-    this.#options = options
-    this.#exchange = options.exchange
-    this.#relay = new ResponseRelay(options.exchange.response)
-    this.#firstGeneration = options.exchange.to.generation()
-  }
-
-  start(): void {
-    const { incoming } = this.#exchange
-    this.#unwatch = onceClosed(
-      incoming.socket,
-      () => this.#abandon(),
-      () => this.#hurry(),
-    )
-    if (this.#options.origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
-    else if (!hasBody(incoming)) this.#send()
-    else if (this.#exchange.to.dropsBody === true) this.#sendBodiless()
-    else void this.#receiveBody()
-  }
-
-  answered(head: ResponseHead, body: string | Buffer): void {
-    if (this.#isDone) return
-    if (isMisdirected(head)) {
-      this.#search?.misdirected(head, this.#exchange.to.learn)
-      this.#lookAgain()
-      return
-    }
-    // This throws if node:http would not send the head; `lost` then refuses the request.
-    this.#writeHead(head)
-    this.#finish()
-    const { response } = this.#exchange
-    if (typeof body === 'string') endWithText(response, body, 'latin1')
-    else response.end(body)
-  }
-
-  begun(head: ResponseHead): void {
-    if (this.#isDone) return
-    this.#writeHead(head)
-    this.#freeBody()
-  }
-
-  part(bytes: Buffer): boolean {
-    return this.#isDone || this.#relay.write(bytes, () => this.#call?.resume())
-  }
-
-  ended(): void {
-    if (this.#isDone) return
-    this.#finish()
-    this.#exchange.response.end()
-  }
-
-  lost(error: Error): void {
-    if (this.#isDone) return
-    this.#call = undefined
-    if (this.#exchange.response.headersSent) {
-      this.#finish()
-      // The response may have to wait for earlier pipelined ones; destroying it waits for that.
-      this.#exchange.response.destroy()
-    } else if (error instanceof PeerUnreachable) {
-      this.#lookAgain()
-    } else if (!(error instanceof CallGivenUp) && this.#mayRepeat()) {
-      this.#search = undefined
-      this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
-    } else {
-      this.#refuse('OUTCOME_UNKNOWN')
-    }
-  }
-
-  #writeHead({ status, message, headers }: ResponseHead): void {
-    this.#exchange.response.writeHead(status, message, headers)
-  }
-
-  #sendBodiless(): void {
-    dropBody(this.#exchange.incoming)
-    this.#send()
-  }
-
-  async #receiveBody(): Promise<void> {
-    const { incoming, to } = this.#exchange
-    const reservation = to.bodies?.reservationFor(incoming)
-    this.#reservation = reservation
-    const deadline =
-      to.bodyWithinMs === undefined
-        ? undefined
-        : this.#options.clock.after(to.bodyWithinMs, () => this.#refuseLate())
-    try {
-      this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, reservation })
-      // A body that arrived in one piece is also kept until the response is there, so it is counted now.
-      if (reservation?.hold(this.#body.length) === false) throw new PostboteError('TOO_MANY_BODIES')
-    } catch (error) {
-      if (!(error instanceof PostboteError)) throw error
-      this.#refuseBody(error)
-      return
-    } finally {
-      deadline?.cancel()
-    }
-    if (this.#isDone) reservation?.end()
-    this.#send()
-  }
-
-  #send(): void {
-    if (this.#isDone) return
-    const { clock, origin, links } = this.#options
-    const { incoming, to } = this.#exchange
-    this.#search ??= new OwnerSearch(clock)
-    const place = to.place()
-    if (place === undefined) {
-      this.#lookAgain()
-      return
-    }
-    this.#search.asks(place)
-    const { method = 'GET', url = '/' } = incoming
-    const body = this.#body
-    const rawHeaders = ownRequestHeaders({
-      method,
-      rawHeaders: incoming.rawHeaders,
-      bodyBytes: body.length,
-    })
-    const id = madeRequestId(to, incoming)
-    if (id !== undefined) rawHeaders.push(requestIdHeader, id)
-    this.#sentToGeneration = to.generation()
-    this.#hangsWhenSent = to.hangs()
-    const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }
-    const request = { fields, hasBody: body.length > 0 }
-    const call = links.call({ place, isFresh: place === to.self }, request, this)
-    this.#call = call
-    if (request.hasBody) call.end(body)
-    if (this.#isHurried) call.hurry()
-  }
-
-  /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
-  #lookAgain(): void {
-    this.#call = undefined
-    const mayLook = !this.#options.links.hasGivenUp
-    if (mayLook && this.#search?.again(() => this.#send()) === true) return
-    // An owner that was lost before may have carried out the request.
-    this.#refuse(this.#repeatUntilMs === undefined ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN')
-  }
-
-  /**
-   * A lost request is repeated once, on the successor: a request that has ended two processes must not end a third. It is
-   * not repeated if the owner was killed because it hung, which cost its bots half a minute: the successor would hang,
-   * too. A killed process still accepts connections, and resets them, while the kernel tears it down: a repetition that
-   * reached that process does not count.
-   */
-  #mayRepeat(): boolean {
-    const { to, incoming } = this.#exchange
-    if (!isIdempotent(to, incoming) || this.#sentToGeneration !== this.#firstGeneration)
-      return false
-    if (to.hangs() !== this.#hangsWhenSent) return false
-    const nowMs = this.#options.clock.monotonicMs()
-    this.#repeatUntilMs ??= nowMs + peerConnectWaitMs
-    return nowMs < this.#repeatUntilMs
-  }
-
-  #refuse(code: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN'): void {
-    this.#finish()
-    this.#exchange.refuse(code)
-  }
-
-  #refuseBody(error: PostboteError): void {
-    // The client may be gone.
-    if (this.#isDone) return
-    const { incoming, response, to } = this.#exchange
-    if (mustClose(incoming)) response.shouldKeepAlive = false
-    const isTooLarge = error.code === 'REQUEST_TOO_LARGE' && to.kind === 'private'
-    const detail = `expected at most ${forwardedBodyBytesMax} bytes${gotText(incoming)}`
-    this.#finish()
-    this.#exchange.answer(isTooLarge ? new PostboteError('UPDATE_TOO_LARGE', { detail }) : error)
-  }
-
-  #refuseLate(): void {
-    // Bytes that the client still sends of this request would be parsed as the next one.
-    this.#exchange.response.shouldKeepAlive = false
-    this.#refuseBody(new PostboteError('REQUEST_TIMEOUT'))
-  }
-
-  /** The client is gone: the request to the owner is cut off. */
-  #abandon(): void {
-    if (this.#isDone) return
-    this.#finish()
-    this.#call?.destroy()
-  }
-
-  /** The client has ended its side, and may wait for the response. */
-  #hurry(): void {
-    this.#isHurried = true
-    this.#call?.hurry()
-  }
-
-  #finish(): void {
-    this.#isDone = true
-    this.#unwatch()
-    this.#freeBody()
-  }
-
-  /** The body is not needed again. */
-  #freeBody(): void {
-    this.#body = noBody
-    this.#reservation?.end()
-  }
 }

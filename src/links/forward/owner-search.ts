@@ -53,11 +53,11 @@ const ownerAskAgainMs = 25
 const ownerAskAgainMsMax = 100
 
 export class OwnerSearch {
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'after'>
   readonly #wait: OwnerWait
   #asked: number | undefined
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'after' | 'monotonicMs'>) {
     this.#clock = clock
     this.#wait = new OwnerWait(clock)
   }
@@ -68,9 +68,11 @@ export class OwnerSearch {
     this.#asked = place
   }
 
-  /** Takes the response of a worker that does not have the shard. */
-  misdirected(head: ResponseHead, learn: LearnOwner): void {
-    if (learnOwner(head, learn)) this.#wait.renew()
+  /** Takes the response of a worker that does not have the shard. Returns whether it says who has it. */
+  misdirected(head: ResponseHead, learn: LearnOwner): boolean {
+    const isNamed = learnOwner(head, learn)
+    if (isNamed) this.#wait.renew()
+    return isNamed
   }
 
   /** Calls `attempt` a moment later. Returns false if the search has lasted too long. */

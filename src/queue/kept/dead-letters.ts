@@ -16,7 +16,7 @@ import type {
   RemoveDeadLettersOperation,
 } from '../../shard/operations.ts'
 import type { Shard } from '../../shard/shard.ts'
-import type { StoredDeadLetter } from '../../shard/records/stored.ts'
+import type { StoredDeadLetter } from '../../shard/records/stored-records.ts'
 import type { LostUpdate } from '../../delivery/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
 import type { Erasing } from './erase-kept.ts'

@@ -6,7 +6,7 @@
 import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
 import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import type { Shard } from '../../shard/shard.ts'
-import type { KeptRun, LeftUpdatesRead } from '../../shard/records/stored.ts'
+import type { KeptRun, LeftUpdatesRead } from '../../shard/records/stored-records.ts'
 import { mib } from '../../kit/limits.ts'
 import type { Retention } from './left-update.ts'
 

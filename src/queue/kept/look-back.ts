@@ -19,7 +19,7 @@ import type {
   KeptRun,
   StoredLeftUpdate,
   StoredUpdate,
-} from '../../shard/records/stored.ts'
+} from '../../shard/records/stored-records.ts'
 import { lookCostMs, type LookPayer } from './look-payer.ts'
 import type { UpdateState } from '../../shard/records/replay-record.ts'
 

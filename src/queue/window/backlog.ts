@@ -20,7 +20,7 @@
 import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from '../limits.ts'
 import { type PushOperation, textBytesOf } from '../../shard/operations.ts'
 import type { QueueState } from '../../shard/records/record.ts'
-import type { StoredUpdate, UpdatesRead } from '../../shard/records/stored.ts'
+import type { StoredUpdate, UpdatesRead } from '../../shard/records/stored-records.ts'
 import type { PendingUpdate } from '../../delivery/delivery-source.ts'
 import {
   type Removed,

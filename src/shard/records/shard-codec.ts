@@ -37,12 +37,12 @@ import type {
   DeadLettersRead,
   KeptRun,
   ListedKind,
-  ListedRecord,
+  StoredRecord,
   StoredDeadLetter,
   StoredLeftUpdate,
   StoredQueue,
   StoredUpdate,
-} from './stored.ts'
+} from './stored-records.ts'
 
 interface TrackedQueue {
   readonly state: QueueState
@@ -225,7 +225,7 @@ export class ShardCodec {
   decodeListed<Kind extends ListedKind>(
     kind: Kind,
     entries: readonly StoreEntry[],
-  ): ListedRecord<Kind>[] {
+  ): StoredRecord<Kind>[] {
     const decode = kind === 's' ? record.decodeQueueState : record.decodeJson
     return this.#decodeEach(entries, (entry) => ({
       queue: keys.queueIdOfKey(entry.key),

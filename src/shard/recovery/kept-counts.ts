@@ -13,7 +13,7 @@ import { kinds } from '../kinds.ts'
 import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
 import { encodeKeptState, type KeptCounts, type KeptState } from '../records/record.ts'
 import type { StoreOperation } from '../../store/store.ts'
-import type { IdRange, KeptRun, LeftUpdatesRead } from '../records/stored.ts'
+import type { IdRange, KeptRun, LeftUpdatesRead } from '../records/stored-records.ts'
 
 /** What a sweep has found out about a queue. */
 export interface KeptFinding {

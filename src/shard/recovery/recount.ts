@@ -20,7 +20,7 @@ import {
   encodeQueueState,
   type QueueState,
 } from '../records/record.ts'
-import type { IdRange, UpdatesRead } from '../records/stored.ts'
+import type { IdRange, UpdatesRead } from '../records/stored-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
 
 /** What `Recounter` needs from its shard. */

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owners.ts'
+import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owner-stream.ts'
 import { type ErrorCode, PostboteError } from '../../../src/kit/errors.ts'
 
 /** A stream to another owner whose responses the test provides. */

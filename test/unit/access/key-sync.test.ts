@@ -12,7 +12,7 @@ import {
   keyRefreshMs,
   KeySync,
 } from '../../../src/access/key-sync.ts'
-import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owners.ts'
+import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owner-stream.ts'
 import type { AccessKeyRecord } from '../../../src/shard/records/access-key-record.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { ownersAnswerMs } from '../../../src/links/ask/ask-owners.ts'
+import { workersAnswerMs } from '../../../src/links/ask/ask-workers.ts'
 import type { ClusterMember, NodeReport } from '../../../src/process/node-report.ts'
 import { addNodeRoutes } from '../../../src/nodes/node-routes.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
@@ -59,7 +59,7 @@ async function setUp(members: readonly ClusterMember[]) {
     const response = app.inject({ url: '/v1/nodes' })
     for (let turns = 0; turns < 20; turns++) await clock.advance(1)
     if (answer !== undefined) asked[0]?.stream.answer().end(JSON.stringify(answer))
-    await clock.advance(ownersAnswerMs)
+    await clock.advance(workersAnswerMs)
     return JSON.parse((await response).body)
   }
   return { app, asked, list }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ImportedShards, shardsFilledMax } from '../../../../src/features/backup/imported-shards.ts'
-import { movedTypes } from '../../../../src/features/backup/retyped.ts'
+import { movedTypes } from '../../../../src/features/backup/moved-types.ts'
 import { ShardMap } from '../../../../src/process/shard-map.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { botIdOf, queueIdOf } from '../../../../src/shard/records/record-keys.ts'

@@ -13,7 +13,7 @@ import {
   queueIdOf,
 } from '../../../../src/shard/records/record-keys.ts'
 import type { Operation } from '../../../../src/shard/operations.ts'
-import type { StoredDeadLetter } from '../../../../src/shard/records/stored.ts'
+import type { StoredDeadLetter } from '../../../../src/shard/records/stored-records.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { AttemptLogs } from '../../../../src/delivery/attempts/attempt-logs.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'

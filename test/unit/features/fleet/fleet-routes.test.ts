@@ -4,10 +4,14 @@ import { test } from 'node:test'
 import Fastify from 'fastify'
 import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
-import { addAnswers, answersOf, type AnswersOptions } from '../../../../src/modules/answers.ts'
+import {
+  addWorkerAnswers,
+  workerAnswers,
+  type WorkerAnswersOptions,
+} from '../../../../src/modules/worker-answers.ts'
 import { addFleetRoutes } from '../../../../src/features/fleet/fleet-routes.ts'
 import type { ServerMinute } from '../../../../src/kit/server-minute.ts'
-import { ownersAnswerMs } from '../../../../src/links/ask/ask-owners.ts'
+import { workersAnswerMs } from '../../../../src/links/ask/ask-workers.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
@@ -26,10 +30,15 @@ async function setUp() {
   app.addHook('onRequest', async (request) => {
     request.payer = payer
   })
-  const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals, minutes }
+  const own: Partial<WorkerAnswersOptions> = {
+    bots: bots.registry,
+    isFirstWorker: true,
+    totals,
+    minutes,
+  }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the questions of these tests use no more
-  const answers = answersOf(own as AnswersOptions)
-  addAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
+  const answers = workerAnswers(own as WorkerAnswersOptions)
+  addWorkerAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
   addFleetRoutes(app, {
     bots: bots.registry,
     clock: bots.clock,
@@ -61,7 +70,7 @@ async function setUp() {
     }))
     for (let turns = 0; turns < 20; turns++) await bots.clock.advance(1)
     if (answer !== undefined) asked.at(-1)?.stream.answer().end(JSON.stringify(answer))
-    else await bots.clock.advance(ownersAnswerMs)
+    else await bots.clock.advance(workersAnswerMs)
     return response
   }
   return { bots, app, asked, get, payer }

@@ -12,7 +12,7 @@ import {
 import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/features/ingest/ingest-turns.ts'
 import { LongLines } from '../../../../src/features/ingest/long-lines.ts'
-import type { Owners } from '../../../../src/links/ask/owners.ts'
+import type { Owners } from '../../../../src/links/ask/owner-stream.ts'
 import type { BotService, PushReceipt, PushOutcome } from '../../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../../src/kit/errors.ts'
 import { streamIdleMs } from '../../../../src/kit/limits.ts'

@@ -12,7 +12,7 @@ import {
 import { updateIdRenumber } from '../../../../src/queue/update-queue.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { encodeQueueState } from '../../../../src/shard/records/record.ts'
-import type { StoredReplay } from '../../../../src/shard/records/stored.ts'
+import type { StoredReplay } from '../../../../src/shard/records/stored-records.ts'
 import { until } from '../../../support/kit/until.ts'
 import { BotsLife, type BotsLifeOptions } from '../../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'

@@ -14,7 +14,7 @@ import { forwardFailuresGatherMs, Peers } from '../../../../src/links/forward/pe
 import { frameType } from '../../../../src/links/link/frame.ts'
 import { linkSocketPath } from '../../../../src/links/link/link-socket-path.ts'
 import type { ListenerKind } from '../../../../src/http/listener.ts'
-import { streamedBytesKeptMax } from '../../../../src/links/forward/streamed-forward.ts'
+import { streamedBytesKeptMax } from '../../../../src/links/forward/forward.ts'
 import { hurry } from '../../../../src/http/once-closed.ts'
 import { requestTimeoutMs, workersMax } from '../../../../src/kit/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'

@@ -5,7 +5,7 @@ import { kinds } from '../../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { Operation } from '../../../../src/shard/operations.ts'
-import type { StoredDeadLetter } from '../../../../src/shard/records/stored.ts'
+import type { StoredDeadLetter } from '../../../../src/shard/records/stored-records.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
 import {
   freshState,

@@ -1,4 +1,4 @@
-/** How the private API of a worker reaches the owners of bots, for one request. */
+/** Opens the requests of a worker to the owners of bots (links/ask/owner-stream.ts). */
 import type { FastifyRequest } from 'fastify'
 import type { WorkerStart } from '../process/channel/worker-control.ts'
 import { workerHeader } from '../links/forward/forward-headers.ts'
@@ -7,7 +7,7 @@ import type { RequestRouter } from '../links/forward/request-router.ts'
 import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 import type { Ways } from './worker.ts'
 import { presentRequestId, requestIdHeader } from '../http/request-id.ts'
-import type { Owners, OwnerStream } from '../links/ask/owners.ts'
+import type { Owners, OwnerStream } from '../links/ask/owner-stream.ts'
 
 export interface OwnersParts {
   readonly settings: { readonly adminKey: string }
@@ -20,7 +20,7 @@ export interface OwnersParts {
 /** Owners from this number on are shards, and not places: whoever has the shard when a request is sent. */
 const firstShardOwner = 2 ** 32
 
-export function ownersOf(
+export function reachOwners(
   { start, settings, ways: { peers, routes }, router, memory }: OwnersParts,
   request: FastifyRequest,
 ): Owners {
@@ -44,14 +44,14 @@ export function ownersOf(
       return router.hasLeft
     },
     hangs: (owner) => (owner < start.workers ? memory.shardTable.hangs(owner) : 0),
-    openStream(owner, path, isRepeat) {
+    openStream(owner, path, feed) {
       const shard = owner < firstShardOwner ? undefined : owner - firstShardOwner
       return peers.openStream({
         place: () => (shard === undefined ? owner : routes.placeOf(shard)),
         shard,
         learn: (named) => void (shard !== undefined && routes.learn(shard, named)),
         path,
-        isRepeat,
+        feed,
         clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
         headers: {
           ...ownHeaders(settings),
@@ -79,7 +79,7 @@ export interface ShardOwner {
   openStream(path: string): OwnerStream
 }
 
-export function shardOwner(
+export function reachShardOwner(
   { start, settings, ways: { peers, routes }, router, memory }: OwnersParts,
   shard: number,
 ): ShardOwner {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
 import {
-  askOwners,
-  ownersAnswerMs,
+  askWorkers,
+  workersAnswerMs,
   type PaidQuestion,
-} from '../../../../src/links/ask/ask-owners.ts'
+} from '../../../../src/links/ask/ask-workers.ts'
 import { asks } from '../../../../src/links/ask/question.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
@@ -33,9 +33,11 @@ function setUp(paid?: PaidQuestion) {
       return stream
     },
   }
-  const answers = askOwners(
-    { clock, owners, answer: async () => [0], ...(paid && { paid }) },
-    named,
+  const answersHere = { named: async () => [0] }
+  const answers = askWorkers(
+    { clock, owners, answers: answersHere, ...(paid && { paid }) },
+    { named },
+    'named',
     { username: 'one_bot' },
   )
   return { clock, asked, answers }
@@ -62,7 +64,7 @@ test('a worker that is lost, refuses or hangs is left out, and its request is gi
   asked[0]!.stream.refuse('OUTCOME_UNKNOWN')
   asked[1]!.stream.answer(503).end('')
   const answered = answers.then((all) => all.map(({ answer }) => answer))
-  await clock.advance(ownersAnswerMs)
+  await clock.advance(workersAnswerMs)
   assert.deepEqual(await answered, [[0]])
   assert.equal(asked[2]?.owner, 300)
   assert(asked[2].stream.isDestroyed)

@@ -105,7 +105,7 @@ export interface StoredQueue {
 export type ListedKind = 'b' | 'w' | 's'
 
 /** A bot, or a queue's settings, or its ids and counts, as `ShardLists.records` returns them. */
-export interface ListedRecord<Kind extends ListedKind> {
+export interface StoredRecord<Kind extends ListedKind> {
   readonly queue: QueueId
   readonly record: Kind extends 'b' ? BotRecord : Kind extends 'w' ? QueueSettings : QueueState
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { retyped, movedTypes } from '../../../../src/features/backup/retyped.ts'
+import { retyped, movedTypes } from '../../../../src/features/backup/moved-types.ts'
 import { maskOfNumbers } from '../../../../src/kit/update-types.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'

@@ -4,17 +4,16 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { PostboteError } from '../../../src/kit/errors.ts'
-import { addAnswers } from '../../../src/modules/answers.ts'
-import { ask } from '../../../src/links/ask/ask-owners.ts'
-import type { OwnerStream } from '../../../src/links/ask/owners.ts'
+import { addWorkerAnswers } from '../../../src/modules/worker-answers.ts'
+import { ask } from '../../../src/links/ask/ask-workers.ts'
+import type { OwnerStream } from '../../../src/links/ask/owner-stream.ts'
 import type { InputOf, Question } from '../../../src/links/ask/question.ts'
-import { type Answers, questions } from '../../../src/modules/questions.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { type WorkerAnswers, workerQuestions } from '../../../src/modules/worker-questions.ts'
 
 /** An input of each question, and how it is sent: nodes of the version before send and expect the same. */
 const sent: {
-  readonly [Name in keyof typeof questions]: readonly [
-    input: InputOf<(typeof questions)[Name]>,
+  readonly [Name in keyof typeof workerQuestions]: readonly [
+    input: InputOf<(typeof workerQuestions)[Name]>,
     path: string,
     body: string,
   ]
@@ -53,9 +52,13 @@ function setUp() {
   app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, text: string) =>
     JSON.parse(text),
   )
-  const answers = Object.fromEntries(Object.keys(questions).map((name) => [name, echo]))
+  const answers = Object.fromEntries(Object.keys(workerQuestions).map((name) => [name, echo]))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answers are what the test compares
-  addAnswers(app, answers as unknown as Answers, ({ headers }) => headers['x-forwarded'] === 'yes')
+  addWorkerAnswers(
+    app,
+    answers as unknown as WorkerAnswers,
+    ({ headers }) => headers['x-forwarded'] === 'yes',
+  )
   const seen: string[] = []
   const open = (path: string): OwnerStream => {
     let body = ''
@@ -80,12 +83,12 @@ function setUp() {
     }
   }
   const { signal } = new AbortController()
-  return { app, seen, asked: { clock: new FakeClock(), open, signal } }
+  return { app, seen, asked: { open, signal } }
 }
 
 test('each question is sent as the version before sends it, and arrives as it was asked', async () => {
   const { asked, seen } = setUp()
-  const rows: Readonly<Record<string, Question<never, unknown>>> = questions
+  const rows: Readonly<Record<string, Question<never, unknown>>> = workerQuestions
   for (const [name, [input, path, body]] of Object.entries(sent)) {
     const question = rows[name]
     assert(question !== undefined)
@@ -98,13 +101,13 @@ test('each question is sent as the version before sends it, and arrives as it wa
 
 test('a client gets no answer, and a worker none to what is no question', async () => {
   const { app, asked } = setUp()
-  for (const { path } of Object.values(questions)) {
+  for (const { path } of Object.values(workerQuestions)) {
     const { statusCode } = await app.inject({ method: 'POST', url: path })
     assert.equal(statusCode, 404, path)
   }
   const wrong = { slot: -1, session: 'x' }
   await assert.rejects(
-    ask(asked, questions.sessionEnded, wrong),
+    ask(asked, workerQuestions.sessionEnded, wrong),
     (error) => error instanceof PostboteError,
   )
 })

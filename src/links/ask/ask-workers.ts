@@ -3,12 +3,11 @@ import type { FastifyRequest } from 'fastify'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
-import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
-import type { AnswersTo, Question } from './question.ts'
+import { type Owners, type OwnerStream, postToOwner } from './owner-stream.ts'
+import type { AnswerOf, AnswersTo, InputOf, Question } from './question.ts'
 
 /** The worker that a question is for. */
 export interface Asked {
-  readonly clock: Clock
   /** Opens a request to it. */
   readonly open: (path: string) => OwnerStream
   /** Gives the question up when it is aborted. */
@@ -20,14 +19,14 @@ export interface Asked {
  *
  * @throws NOT_FOUND if it refuses to answer; STORE_UNAVAILABLE or OUTCOME_UNKNOWN if it is lost, or has another problem
  */
-export async function ask<Input, Answer>(
-  { clock, open, signal }: Asked,
-  { path, query }: Question<Input, Answer>,
-  input: Input,
-): Promise<Answer> {
+export async function ask<Row extends Question<never, unknown>>(
+  { open, signal }: Asked,
+  { path, query }: Row,
+  input: InputOf<Row>,
+): Promise<AnswerOf<Row>> {
   const body = input === undefined || query !== undefined ? '' : JSON.stringify(input)
   const target = query === undefined ? path : `${path}?${queryText(input)}`
-  const { status, text } = await postToOwner(clock, () => open(target), { body, signal })
+  const { status, text } = await postToOwner(open(target), body, signal)
   if (status === 200) return JSON.parse(text)
   throw new PostboteError(status === 404 ? 'NOT_FOUND' : 'STORE_UNAVAILABLE')
 }
@@ -40,20 +39,20 @@ function queryText(input: unknown): string {
   return query.toString()
 }
 
+type Questions = Readonly<Record<string, Question<never, unknown>>>
+
 /** What a route has that asks all workers some questions. */
-export interface AskingRoute<Questions extends Readonly<Record<string, Question<never, unknown>>>> {
+export interface AskingRoute<Rows extends Questions> {
   readonly clock: Clock
   /** What this worker answers. */
-  readonly answers: AnswersTo<Questions>
+  readonly answers: AnswersTo<Rows>
   ownersOf(request: FastifyRequest): Owners
 }
 
-export interface AllAsked<Input, Answer> {
-  readonly clock: Clock
-  /** What this worker answers. */
-  readonly answer: (input: Input) => Promise<Answer>
+export interface AllAsked<Rows extends Questions>
+  extends Pick<AskingRoute<Rows>, 'clock' | 'answers'> {
   readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
-  /** Default: `ownersAnswerMs`. */
+  /** Default: `workersAnswerMs`. */
   readonly withinMs?: number
   readonly paid?: PaidQuestion
 }
@@ -66,7 +65,7 @@ export interface PaidQuestion {
 }
 
 /** What one worker answered. */
-export interface OwnerAnswer<Answer> {
+export interface WorkerAnswer<Answer> {
   readonly answer: Answer
   /** Whether the worker is one of another node. */
   readonly isOtherNode: boolean
@@ -76,28 +75,30 @@ export interface OwnerAnswer<Answer> {
  * A question about all bots waits this long for the other workers: longer than for one that is being replaced
  * (`ownerWaitMs`), and no longer for one that hangs.
  */
-export const ownersAnswerMs = 5_000
+export const workersAnswerMs = 5_000
 
 /**
  * Asks all workers at once, this one among them.
  *
+ * @param name - of one of the questions
  * @returns the answers of those that answered in time, in any order. A worker that is down or hangs is
  *   left out.
  * @throws what this worker itself throws.
  */
-export async function askOwners<Input, Answer>(
-  { clock, owners, answer: answerHere, withinMs = ownersAnswerMs, paid }: AllAsked<Input, Answer>,
-  question: Question<Input, Answer>,
-  input: Input,
-): Promise<readonly OwnerAnswer<Answer>[]> {
+export async function askWorkers<Rows extends Questions, Name extends keyof Rows>(
+  { clock, owners, answers, withinMs = workersAnswerMs, paid }: AllAsked<Rows>,
+  questions: Rows,
+  name: Name,
+  input: InputOf<Rows[Name]>,
+): Promise<readonly WorkerAnswer<AnswerOf<Rows[Name]>>[]> {
   if (paid !== undefined) await pay(paid, owners)
   const over = new AbortController()
   const { signal } = over
-  const answered: OwnerAnswer<Answer>[] = []
+  const answered: WorkerAnswer<AnswerOf<Rows[Name]>>[] = []
   const others = owners.others.map(async (owner) => {
     const open = (path: string): OwnerStream => owners.openStream(owner, path)
     try {
-      const answer = await ask({ clock, open, signal }, question, input)
+      const answer = await ask({ open, signal }, questions[name], input)
       if (!signal.aborted) answered.push({ answer, isOtherNode: owners.isOtherNode(owner) })
     } catch (error) {
       if (!(error instanceof PostboteError) && !signal.aborted) throw error
@@ -105,7 +106,7 @@ export async function askOwners<Input, Answer>(
   })
   const late = sleep(clock, withinMs, signal)
   try {
-    answered.push({ answer: await answerHere(input), isOtherNode: false })
+    answered.push({ answer: await answers[name](input), isOtherNode: false })
     await Promise.race([Promise.all(others), late])
   } finally {
     over.abort()

@@ -1,4 +1,4 @@
-/** All questions of workers to each other, by what answers.ts calls them. Their paths are told where they are declared. */
+/** All questions of workers to each other, by what worker-answers.ts calls them. Their paths are told where they are declared. */
 import { keysOwnerQuestions } from '../access/key-sync.ts'
 import { botQuestions } from '../features/bots/bot-routes.ts'
 import { eventQuestions } from '../features/events/event-routes.ts'
@@ -9,7 +9,7 @@ import { historyQuestions } from '../features/server/history-routes.ts'
 import type { AnswersTo } from '../links/ask/question.ts'
 import { nodeQuestions } from '../nodes/node-routes.ts'
 
-export const questions = {
+export const workerQuestions = {
   ...fleetQuestions,
   ...historyQuestions,
   ...botQuestions,
@@ -21,4 +21,4 @@ export const questions = {
 }
 
 /** What a worker answers. */
-export type Answers = AnswersTo<typeof questions>
+export type WorkerAnswers = AnswersTo<typeof workerQuestions>

@@ -1,13 +1,13 @@
-/** What a worker answers to the questions of other workers (questions.ts), and the routes on which they ask. */
+/** What a worker answers to the questions of other workers (worker-questions.ts), and the routes on which they ask. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { PostboteError } from '../kit/errors.ts'
 import type { PrivateApiParts } from '../private-api/private-api-parts.ts'
 import type { Question } from '../links/ask/question.ts'
-import { type Answers, questions } from './questions.ts'
+import { type WorkerAnswers, workerQuestions } from './worker-questions.ts'
 import { ownEvents } from '../features/events/event-routes.ts'
 import { isPlain, shownCountersOf, summaryMinutes } from '../features/fleet/fleet-routes.ts'
 
-export type AnswersOptions = Pick<
+export type WorkerAnswersOptions = Pick<
   PrivateApiParts,
   | 'bots'
   | 'guard'
@@ -20,7 +20,7 @@ export type AnswersOptions = Pick<
   | 'node'
 >
 
-export function answersOf(options: AnswersOptions): Answers {
+export function workerAnswers(options: WorkerAnswersOptions): WorkerAnswers {
   const { bots, guard, keys, isFirstWorker } = options
   return {
     bots: (query) => (isPlain(query) ? bots.list(query) : bots.select(query)),
@@ -58,9 +58,9 @@ export function answersOf(options: AnswersOptions): Answers {
  *
  * @param isForwarded - whether another worker sent the request
  */
-export function addAnswers(
+export function addWorkerAnswers(
   app: FastifyInstance,
-  answers: Answers,
+  answers: WorkerAnswers,
   isForwarded: (request: FastifyRequest) => boolean,
 ): void {
   const onRequest = async (request: FastifyRequest): Promise<void> => {
@@ -68,7 +68,9 @@ export function addAnswers(
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema has checked a query, and workers send bodies as typed
   const byName = answers as Readonly<Record<string, (input: unknown) => Promise<unknown>>>
-  for (const [name, { path: url, query }] of Object.entries<Question<never, unknown>>(questions)) {
+  for (const [name, { path: url, query }] of Object.entries<Question<never, unknown>>(
+    workerQuestions,
+  )) {
     const schema = query === undefined ? {} : { querystring: query() }
     app.post(url, { schema, onRequest }, (request) =>
       byName[name]?.(query === undefined ? request.body : request.query),
