@@ -6,7 +6,7 @@ import type { BotQueue } from '../bots/bot-queue.ts'
 import type { Method, ResultReply, MethodCall } from './method-call.ts'
 import { demoMethods } from './demo-methods.ts'
 import { getUpdates } from './get-updates.ts'
-import { makeSetWebhook, type SetWebhookOptions } from './set-webhook.ts'
+import { makeSetWebhook } from './set-webhook.ts'
 import type { OwnMethodName } from '../http/target.ts'
 import type { Log } from '../kit/surroundings.ts'
 import { paramsNote } from './params-note.ts'
@@ -21,7 +21,11 @@ const simpleMethods: Readonly<Record<Exclude<OwnMethodName, 'setwebhook'>, Metho
   close,
 }
 
-export interface OwnMethodsOptions extends SetWebhookOptions {
+export interface OwnMethodsOptions {
+  /** The value of `--max-webhook-connections`. */
+  readonly webhookConnectionsMax: number
+  /** Returns the form of a token that may be stored. Set if replies of webhooks are sent to an upstream server. */
+  readonly sealToken?: ((token: string) => string) | undefined
   /** Returns the sentence about the health of a queue. Set if getWebhookInfo has it. */
   readonly healthOf?: ((queue: BotQueue) => Promise<string>) | undefined
   /** Set if the server has the methods of a demo, and logs what they send. */
@@ -29,11 +33,11 @@ export interface OwnMethodsOptions extends SetWebhookOptions {
 }
 
 export function makeOwnMethods(options: OwnMethodsOptions): ReadonlyMap<string, Method> {
-  const { demoLog, healthOf } = options
+  const { demoLog, healthOf, sealToken, webhookConnectionsMax } = options
   return new Map([
     ...Object.entries(simpleMethods),
     ...(healthOf === undefined ? [] : [['getwebhookinfo', getWebhookInfoWith(healthOf)] as const]),
-    ['setwebhook', makeSetWebhook(options)],
+    ['setwebhook', makeSetWebhook(webhookConnectionsMax, sealToken)],
     ...(demoLog === undefined ? [] : demoMethods(demoLog)),
   ])
 }

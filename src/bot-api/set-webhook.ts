@@ -45,15 +45,17 @@ function misplacedUrl(): PostboteError {
   return new PostboteError('BAD_REQUEST', { detail })
 }
 
-export interface SetWebhookOptions {
-  /** The value of `--max-webhook-connections`. */
-  readonly webhookConnectionsMax: number
-  /** Returns the form of the token that may be stored. Set if replies of webhooks are sent to an upstream server. */
-  readonly sealToken?: ((token: string) => string) | undefined
-}
-
-/** protocol.md §6. Without a url it does what deleteWebhook does. */
-export function makeSetWebhook(options: SetWebhookOptions): Method {
+/**
+ * protocol.md §6. Without a url it does what deleteWebhook does.
+ *
+ * @param webhookConnectionsMax - the value of `--max-webhook-connections`
+ * @param sealToken - returns the form of the token that may be stored; absent unless replies of webhooks are sent to an upstream
+ *   server
+ */
+export function makeSetWebhook(
+  webhookConnectionsMax: number,
+  sealToken?: (token: string) => string,
+): Method {
   return async ({ params, queue, token }: MethodCall): Promise<ResultReply> => {
     const url = params.text('url')
     if (url === undefined) {
@@ -62,16 +64,17 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
       queue.note('setWebhook', paramsNote('setWebhook', params, own))
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
-    const { webhookConnectionsMax } = options
-    const sealedTokenFor = (): string | undefined => options.sealToken?.(token)
-    const given = { params, url, webhookConnectionsMax, sealedTokenFor }
-    const description = await setWebhook(queue, given)
+    const sealedTokenFor = (): string | undefined => sealToken?.(token)
+    const webhook = { params, url, webhookConnectionsMax, sealedTokenFor }
+    const description = await setWebhook(queue, webhook)
     return { result: 'true', description }
   }
 }
 
 /** A webhook as its parameters tell it. */
-export interface WebhookParams extends Pick<SetWebhookOptions, 'webhookConnectionsMax'> {
+export interface WebhookParams {
+  /** The value of `--max-webhook-connections`. */
+  readonly webhookConnectionsMax: number
   /** Those of setWebhook. */
   readonly params: Params
   readonly url: string
@@ -92,9 +95,9 @@ export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promi
 }
 
 /** Checks the syntax of a webhook. Throws BAD_WEBHOOK, BAD_REQUEST or REQUEST_TOO_LARGE. */
-export function readWebhook(given: WebhookParams): SetWebhookRequest {
-  const { params, webhookConnectionsMax } = given
-  const url = tidyUrl(given.url)
+export function readWebhook(webhook: WebhookParams): SetWebhookRequest {
+  const { params, webhookConnectionsMax } = webhook
+  const url = tidyUrl(webhook.url)
   const certificate = certificateOf(params)
   const secretToken = secretTokenOf(params)
   const ipAddress = params.text('ip_address')
@@ -112,7 +115,7 @@ export function readWebhook(given: WebhookParams): SetWebhookRequest {
     ...(ipAddress === undefined ? {} : { ipAddress }),
     ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
   }
-  const sealedToken = given.sealedTokenFor?.({ url, ...endpoint })
+  const sealedToken = webhook.sealedTokenFor?.({ url, ...endpoint })
   return {
     dropsPending,
     allowedTypes,

@@ -7,17 +7,14 @@ import type { CompressPool } from '../queue/compress-pool.ts'
 import { type WindowEntry, wireSlices } from '../queue/window/window.ts'
 import { listHead, listTail, sendGzipped, sendList, sendResult } from '../http/reply.ts'
 
-export interface UpdatesReplyOptions {
-  /** Lists of more bytes than this are compressed; undefined disables compression. */
-  readonly compressBytesMin: number | undefined
-  readonly pool: CompressPool
-}
-
 export class UpdatesReply {
-  readonly #options: UpdatesReplyOptions
+  readonly #pool: CompressPool
+  readonly #compressBytesMin: number
 
-  constructor(options: UpdatesReplyOptions) {
-    this.#options = options
+  /** @param compressBytesMin - lists of more bytes than this are compressed; if absent, none is */
+  constructor(pool: CompressPool, compressBytesMin = Number.POSITIVE_INFINITY) {
+    this.#pool = pool
+    this.#compressBytesMin = compressBytesMin
   }
 
   send(
@@ -32,9 +29,7 @@ export class UpdatesReply {
     const slices = wireSlices(entries)
     let listBytes = 0
     for (const slice of slices) listBytes += slice.length
-    const { compressBytesMin } = this.#options
-    const isLong = compressBytesMin !== undefined && listBytes > compressBytesMin
-    if (isLong && offersGzip(acceptEncoding)) {
+    if (listBytes > this.#compressBytesMin && offersGzip(acceptEncoding)) {
       return this.#sendCompressed(response, entries, slices)
     }
     sendList(response, slices)
@@ -46,7 +41,7 @@ export class UpdatesReply {
     entries: readonly WindowEntry[],
     slices: Buffer[],
   ): Promise<void> {
-    const page = await this.#options.pool.compress({
+    const page = await this.#pool.compress({
       head: listHead,
       tail: listTail,
       limit: entries.length,

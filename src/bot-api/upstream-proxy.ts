@@ -14,8 +14,7 @@ import { PassThrough } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Dispatcher, Pool } from 'undici'
-import type { Clock } from '../kit/clock.ts'
-import type { Counters } from '../kit/counters.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { AnswerRefused } from '../delivery/outgoing/answer-meter.ts'
 import { meteredPool } from '../delivery/outgoing/metered-pool.ts'
@@ -27,12 +26,6 @@ import { sendError } from '../http/reply.ts'
 import type { FileTarget, MethodTarget } from '../http/target.ts'
 import { KeyedSemaphore } from '../kit/semaphore.ts'
 import { upstreamFilePath, upstreamPath, type UpstreamUrl } from '../api/upstream-url.ts'
-
-export interface UpstreamProxyOptions {
-  readonly upstream: UpstreamUrl
-  readonly clock: Clock
-  readonly counters: Counters
-}
 
 /** Headers that belong to one connection and not to the message. undici and reply-from add what they need. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -68,16 +61,18 @@ const upstreamResponseTimeoutMs = 300_000
 export const upstreamCallTimeoutMs = 4 * 3_600_000
 
 export class UpstreamProxy {
-  readonly #options: UpstreamProxyOptions
+  readonly #upstream: UpstreamUrl
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
   readonly #pool: Pool
   /** A bot whose calls hang must not hold all connections to the upstream server. */
   readonly #callsOfBot = new KeyedSemaphore(upstreamCallsPerBotMax)
   /** The signal of the request that is being handed to reply-from, which has no field for it. */
   #signal: AbortSignal | undefined
 
-  constructor(options: UpstreamProxyOptions) {
-    this.#options = options
-    this.#pool = meteredPool(options.upstream.origin, {
+  constructor(upstream: UpstreamUrl, surroundings: Pick<Surroundings, 'clock' | 'counters'>) {
+    this.#upstream = upstream
+    this.#surroundings = surroundings
+    this.#pool = meteredPool(upstream.origin, {
       connections: upstreamConnectionsMax,
       connect: { timeout: upstreamConnectTimeoutMs },
       // This timeout starts after the last byte of the upload.
@@ -87,7 +82,7 @@ export class UpstreamProxy {
   }
 
   addTo(app: FastifyInstance): void {
-    const { origin } = this.#options.upstream
+    const { origin } = this.#upstream
     const request = (options: Dispatcher.RequestOptions, done: RequestCallback): void => {
       this.#pool.request({ ...options, signal: this.#signal }, done)
     }
@@ -112,12 +107,14 @@ export class UpstreamProxy {
   pass(reply: FastifyReply, target: MethodTarget | FileTarget): void {
     const { socket } = reply.request.raw
     const response = reply.raw
-    this.#options.counters.add('requests_proxied', 1)
+    this.#surroundings.counters.add('requests_proxied', 1)
     const aborter = new AbortController()
     const endTurn = this.#callsOfBot.enter(botIdOf(target.token), () => {
       this.#send(reply, target, aborter.signal)
     })
-    const timer = this.#options.clock.after(upstreamCallTimeoutMs, () => aborter.abort(tooLate))
+    const timer = this.#surroundings.clock.after(upstreamCallTimeoutMs, () =>
+      aborter.abort(tooLate),
+    )
     // A response to a pipelined call that waits for its turn is never closed if the connection breaks.
     const unwatch = onceClosed(socket, () => {
       endTurn()
@@ -163,12 +160,12 @@ export class UpstreamProxy {
   }
 
   #fail(reply: FastifyReply, error: Error): void {
-    this.#options.counters.add('upstream_failures', 1)
+    this.#surroundings.counters.add('upstream_failures', 1)
     sendError(reply.raw, upstreamError(error))
   }
 
   #pathOf(target: MethodTarget | FileTarget): string {
-    const { upstream } = this.#options
+    const upstream = this.#upstream
     if (target.kind === 'file') return upstreamFilePath(upstream, target)
     // With its original case: the reference accepts any case, other servers may not.
     return upstreamPath(upstream, { ...target, method: target.methodName })

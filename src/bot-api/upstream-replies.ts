@@ -27,12 +27,6 @@ const kindsWithMethod: ReadonlySet<BodyKind> = new Set(['json', 'urlencoded', 'm
 /** Methods about the bot's connection, not about its users. A reply must not change the connection. */
 const notSent: ReadonlySet<string> = new Set(['setwebhook', 'deletewebhook', 'close', 'logout'])
 
-export interface UpstreamRepliesOptions extends Pick<Surroundings, 'clock' | 'counters'> {
-  readonly upstream: UpstreamUrl
-  /** Returns the token, or undefined if it cannot be decrypted. */
-  openToken(sealed: string): string | undefined
-}
-
 /** A webhook whose replies are sent to the upstream server. */
 export interface ReplyingWebhook {
   readonly sealedToken: string
@@ -65,15 +59,24 @@ export const webhookReplyConnectionsPerBotMax = 4
 export const webhookReplyTimeoutMs = 60_000
 
 export class UpstreamReplies {
-  readonly #options: UpstreamRepliesOptions
+  readonly #upstream: UpstreamUrl
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
+  readonly #openToken: (sealed: string) => string | undefined
   readonly #pool: Pool
   readonly #open = new Set<Promise<void>>()
   readonly #repliesOfBot = new KeyedSemaphore(webhookReplyConnectionsPerBotMax)
   #heldBytes = 0
 
-  constructor(options: UpstreamRepliesOptions) {
-    this.#options = options
-    this.#pool = meteredPool(options.upstream.origin, {
+  /** @param openToken - returns a stored token, or undefined if it cannot be decrypted */
+  constructor(
+    upstream: UpstreamUrl,
+    surroundings: Pick<Surroundings, 'clock' | 'counters'>,
+    openToken: (sealed: string) => string | undefined,
+  ) {
+    this.#upstream = upstream
+    this.#surroundings = surroundings
+    this.#openToken = openToken
+    this.#pool = meteredPool(upstream.origin, {
       connections: webhookReplyConnectionsMax,
       connect: { timeout: upstreamConnectTimeoutMs },
       headersTimeout: webhookReplyTimeoutMs,
@@ -82,7 +85,7 @@ export class UpstreamReplies {
   }
 
   intakeOf(webhook: ReplyingWebhook): ReplyIntake {
-    const { counters } = this.#options
+    const { counters } = this.#surroundings
     const turns = new Map<string, Promise<void>>()
     let waiting = 0
     return {
@@ -124,7 +127,7 @@ export class UpstreamReplies {
 
   /** Sends a reply in its turn. Never rejects. */
   async #send(webhook: ReplyingWebhook, reply: NamedReply, before?: Promise<void>): Promise<void> {
-    const { clock, counters } = this.#options
+    const { clock, counters } = this.#surroundings
     const aborter = new AbortController()
     const timer = clock.after(webhookReplyTimeoutMs, () => aborter.abort())
     let endTurn: (() => void) | undefined
@@ -133,7 +136,7 @@ export class UpstreamReplies {
       await new Promise<void>((start) => {
         endTurn = this.#repliesOfBot.enter(webhook.sealedToken, start)
       })
-      const token = this.#options.openToken(webhook.sealedToken)
+      const token = this.#openToken(webhook.sealedToken)
       if (token === undefined || aborter.signal.aborted) {
         counters.add('webhook_replies_dropped', 1)
         return
@@ -153,7 +156,7 @@ export class UpstreamReplies {
     try {
       const { statusCode, body } = await this.#pool.request({
         method: 'POST',
-        path: upstreamPath(this.#options.upstream, call),
+        path: upstreamPath(this.#upstream, call),
         headers: ['Content-Type', call.contentType],
         body: call.body,
         signal,

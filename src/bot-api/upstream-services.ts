@@ -1,33 +1,25 @@
 /** What a worker has only with `--upstream`: the services that send calls and replies on to another bot API server. */
 import { TokenSeal } from '../bots/token-seal.ts'
-import type { Clock } from '../kit/clock.ts'
-import type { Counters } from '../kit/counters.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 import { UpstreamProxy } from './upstream-proxy.ts'
 import { UpstreamReplies } from './upstream-replies.ts'
 import type { UpstreamUrl } from '../api/upstream-url.ts'
-
-export interface UpstreamServicesOptions {
-  readonly upstream: UpstreamUrl
-  readonly adminKey: string
-  readonly clock: Clock
-  readonly counters: Counters
-}
 
 export class UpstreamServices {
   readonly proxy: UpstreamProxy
   readonly replies: UpstreamReplies
   readonly #seal: TokenSeal
 
-  constructor({ upstream, adminKey, clock, counters }: UpstreamServicesOptions) {
+  /** @param adminKey - seals the tokens that are stored */
+  constructor(
+    upstream: UpstreamUrl,
+    adminKey: string,
+    surroundings: Pick<Surroundings, 'clock' | 'counters'>,
+  ) {
     const seal = new TokenSeal(adminKey)
     this.#seal = seal
-    this.proxy = new UpstreamProxy({ upstream, clock, counters })
-    this.replies = new UpstreamReplies({
-      upstream,
-      clock,
-      counters,
-      openToken: (sealed) => seal.open(sealed),
-    })
+    this.proxy = new UpstreamProxy(upstream, surroundings)
+    this.replies = new UpstreamReplies(upstream, surroundings, (sealed) => seal.open(sealed))
   }
 
   sealToken(token: string): string {

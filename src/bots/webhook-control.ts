@@ -97,11 +97,11 @@ export class WebhookControl {
     const { id, services, clock } = options
     const { failures } = options.settings().webhook ?? {}
     services.attempts.restore(id, { failures, attempts }, clock.nowMs())
-    this.#health = new HealthKeeper({
+    this.#health = new HealthKeeper(
       clock,
-      stored: () => this.#options.settings().webhook?.failures,
-      store: (generation) => this.#storeHealth(generation),
-    })
+      () => this.#options.settings().webhook?.failures,
+      (generation) => this.#storeHealth(generation),
+    )
   }
 
   /** Whether it may be dropped from memory: there is nothing to deliver, and no call is in progress. */
@@ -532,14 +532,10 @@ export class WebhookControl {
     const { clock, id, shard } = this.#options
     const log = this.#ownLog
     if (log === undefined) return
-    this.#keeper ??= new AttemptKeeper({
-      clock,
-      log,
-      store: (record) => {
-        const operation = { kind: 'attempts', queue: id, record } as const
-        // If the shard cannot be written, the next failure stores them all.
-        shard.commit([operation], { waited: false }).catch(() => undefined)
-      },
+    this.#keeper ??= new AttemptKeeper(log, clock, (record) => {
+      const operation = { kind: 'attempts', queue: id, record } as const
+      // If the shard cannot be written, the next failure stores them all.
+      shard.commit([operation], { waited: false }).catch(() => undefined)
     })
     this.#keeper.failed()
   }

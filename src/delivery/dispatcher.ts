@@ -147,8 +147,7 @@ export class Dispatcher implements UpdateHolder {
     })
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
     this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options)
-    this.#pace =
-      options.parts?.createPace(options.limit) ?? new DeliveryPace({ limit: options.limit })
+    this.#pace = options.parts?.createPace(options.limit) ?? new DeliveryPace(options.limit)
     this.#connections = new ConnectionSet({
       ...options,
       endpoint: parseEndpoint(settings.url, { local: true }),

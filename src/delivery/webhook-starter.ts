@@ -4,15 +4,15 @@
  *
  * It starts one shard after the other: together they would do in one turn of the event loop what each spreads over many.
  */
-import type { Clock, Timer } from '../kit/clock.ts'
+import type { Timer } from '../kit/clock.ts'
 import { Mutex } from '../kit/mutex.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { Log } from '../kit/surroundings.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 
-export interface WebhookStarterOptions {
-  readonly clock: Clock
-  readonly log: Log
-  readonly bots: { startWebhooks(shard: Shard): Promise<void> }
+/** All bots of a worker. */
+export interface WebhookBots {
+  /** Starts those of a shard. Rejects if not all of them could be read. */
+  startWebhooks(shard: Shard): Promise<void>
 }
 
 interface Retry {
@@ -26,15 +26,17 @@ const webhookStartRetryMsMin = 1_000
 const webhookStartRetryMsMax = 300_000
 
 export class WebhookStarter {
-  readonly #options: WebhookStarterOptions
+  readonly #bots: WebhookBots
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'log'>
   readonly #retries = new Map<Shard, Retry>()
   readonly #forgotten = new WeakSet<Shard>()
   /** Shards start one after the other. */
   readonly #starts = new Mutex()
   #isStopped = false
 
-  constructor(options: WebhookStarterOptions) {
-    this.#options = options
+  constructor(bots: WebhookBots, surroundings: Pick<Surroundings, 'clock' | 'log'>) {
+    this.#bots = bots
+    this.#surroundings = surroundings
   }
 
   /** Call this when the shard is open, and when it was read anew. */
@@ -64,9 +66,9 @@ export class WebhookStarter {
 
   async #startOne(shard: Shard, delayMs: number): Promise<void> {
     if (this.#isStopped || this.#forgotten.has(shard)) return
-    const { clock, log, bots } = this.#options
+    const { clock, log } = this.#surroundings
     try {
-      await bots.startWebhooks(shard)
+      await this.#bots.startWebhooks(shard)
     } catch (error) {
       log.error(
         { shard: shard.index, error: describe(error), retryMs: delayMs },

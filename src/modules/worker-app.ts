@@ -364,7 +364,7 @@ async function upstreamOf(
   const { upstream } = settings.config
   if (upstream === undefined) return undefined
   const { UpstreamServices: Services } = await import('../bot-api/upstream-services.ts')
-  return new Services({ upstream, adminKey: settings.adminKey, clock, counters })
+  return new Services(upstream, settings.adminKey, { clock, counters })
 }
 
 function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boolean): RequestRouter {
@@ -438,7 +438,7 @@ function registryOf(
       budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
       limits,
       retention: retentionOfServer(config),
-      levels: new QueueLevels({ clock, limits, report }),
+      levels: new QueueLevels(limits, clock, report),
       report,
       webhooks,
       takesForeignTokens: config.foreignTokens,
@@ -470,7 +470,7 @@ function botApiOf(
     demoLog: config.demo ? log : undefined,
     pacing: own.pacing,
     creationGate: memory.clients,
-    updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),
+    updatesReply: new UpdatesReply(own.pool, config.compressOverBytes),
     filter: config.filter,
     bodies: parts.bodies.bot,
     webhookConnectionsMax: config.maxWebhookConnections,

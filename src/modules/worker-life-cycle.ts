@@ -94,7 +94,7 @@ export class WorkerLifeCycle {
   constructor(options: WorkerLifeCycleOptions) {
     const { bots, clock, events, router, slot, streams } = options
     this.#options = options
-    this.#webhookStarter = new WebhookStarter(options)
+    this.#webhookStarter = new WebhookStarter(bots, options)
     this.#shards = new ShardSet({
       ...options,
       counters: slot,

@@ -20,10 +20,9 @@ export function workerThreads({
   readonly log: Pick<Log, 'error'>
 }) {
   return {
-    pool: new CompressPool({
-      onFailure: (error) =>
-        log.error({ error: String(error) }, 'the thread that compresses lists failed'),
-    }),
+    pool: new CompressPool((error) =>
+      log.error({ error: String(error) }, 'the thread that compresses lists failed'),
+    ),
     checkPool: new CheckPool({
       updateBytesMin: settings.config.checkOverBytes,
       onFailure: (error) =>

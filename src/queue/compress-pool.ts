@@ -14,12 +14,6 @@ export interface CompressedPage {
   readonly gzipped: Uint8Array
 }
 
-export interface CompressPoolOptions {
-  /** Called with every failure of the thread, but not if the pool is full or closed. */
-  readonly onFailure: (error: unknown) => void
-  readonly pendingMax?: number
-}
-
 /**
  * This many responses wait for the compression thread. One takes 0.5 to 5 ms, so with more the wait would be longer than
  * sending the response uncompressed.
@@ -35,7 +29,8 @@ const compressIdleMs = 60_000
 export class CompressPool {
   readonly #thread: HelperThread<PageSource, CompressedPage>
 
-  constructor({ onFailure, pendingMax = compressPendingMax }: CompressPoolOptions) {
+  /** @param onFailure - called with every failure of the thread, but not if the pool is full or closed */
+  constructor(onFailure: (error: unknown) => void, pendingMax = compressPendingMax) {
     this.#thread = new HelperThread({
       filename: entryFiles.compressUpdates.href,
       pendingMax,

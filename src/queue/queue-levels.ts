@@ -14,12 +14,6 @@ import type { ReportEvent } from '../kit/operator-event.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 import { hasRoom, loadText, type QueueLimits, type QueueLoad } from './queue-limits.ts'
 
-export interface QueueLevelsOptions {
-  readonly clock: Clock
-  readonly limits: QueueLimits
-  readonly report: ReportEvent
-}
-
 /** A queue is high above this share of one of its limits. Chosen: an operator has time to act before it is full. */
 const queueHighShare = 0.8
 /**
@@ -31,11 +25,15 @@ const queueCalmShare = 0.6
 export const highQueuesMax = 10_000
 
 export class QueueLevels {
-  readonly #options: QueueLevelsOptions
+  readonly #limits: QueueLimits
+  readonly #clock: Clock
+  readonly #report: ReportEvent
   readonly #levels = new Map<QueueId, 'high' | 'full'>()
 
-  constructor(options: QueueLevelsOptions) {
-    this.#options = options
+  constructor(limits: QueueLimits, clock: Clock, report: ReportEvent) {
+    this.#limits = limits
+    this.#clock = clock
+    this.#report = report
   }
 
   /**
@@ -44,7 +42,7 @@ export class QueueLevels {
    * @param textBytes - the text length of the update, in bytes
    */
   note(queue: QueueId, load: QueueLoad, textBytes: number): void {
-    const { limits } = this.#options
+    const limits = this.#limits
     if (isAbove(queueHighShare, limits, load) || !hasRoom(limits, load, textBytes)) {
       this.#rise(queue, load, textBytes)
     } else if (this.#levels.size > 0 && !isAbove(queueCalmShare, limits, load)) {
@@ -53,7 +51,7 @@ export class QueueLevels {
   }
 
   #rise(queue: QueueId, load: QueueLoad, textBytes: number): void {
-    const { clock, limits, report } = this.#options
+    const limits = this.#limits
     const level = hasRoom(limits, load, textBytes) ? 'high' : 'full'
     const before = this.#levels.get(queue)
     if (before === level || before === 'full') return
@@ -62,9 +60,9 @@ export class QueueLevels {
       if (oldest !== undefined) this.#levels.delete(oldest)
     }
     this.#levels.set(queue, level)
-    report({
+    this.#report({
       type: `queue.${level}`,
-      timeMs: clock.nowMs(),
+      timeMs: this.#clock.nowMs(),
       botId: botIdOf(queue),
       isTest: isTestQueue(queue),
       reason: loadText(limits, load),

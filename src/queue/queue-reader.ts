@@ -12,6 +12,7 @@
  */
 import type { Clock } from '../kit/clock.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
+import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdatesRead } from '../shard/records/stored-records.ts'
 import type { PendingUpdate } from '../delivery/delivery-source.ts'
@@ -23,14 +24,13 @@ import type { RemovedEntries } from './window/window.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { mib } from '../kit/limits.ts'
 
-export interface QueueReaderOptions {
+/** A queue as it is stored: what all that works on one queue shares. */
+export interface StoredQueue {
+  readonly id: QueueId
   readonly shard: Shard
-  readonly queue: QueueId
-  readonly backlog: Backlog
-  readonly clock: Clock
-  /** Whether a dispatcher holds an update in memory. */
-  readonly isHeld: IsHeld
-  /** Resolves when every removal so far is written. */
+  /** Makes operations of this queue durable. `waited` says that a caller waits for the result. */
+  commit(operations: readonly Operation[], waited: boolean): Promise<void>
+  /** Resolves when everything committed so far can be read from disk. */
   settled(): Promise<void>
 }
 
@@ -60,8 +60,10 @@ export const queuePageIds = 5_000
 const webhookPageBytes = 1 * mib
 
 export class QueueReader {
-  readonly #options: QueueReaderOptions
+  readonly #stored: StoredQueue
   readonly #backlog: Backlog
+  readonly #isHeld: IsHeld
+  readonly #clock: Clock
   readonly #removals = new UnwrittenRemovals()
   readonly #work = new Mutex()
   /** The window was unloaded, so updates removed from it may still be on disk. */
@@ -73,9 +75,12 @@ export class QueueReader {
   /** How many updates were reported that the counts have and that are not there. */
   #missingCount = 0
 
-  constructor(options: QueueReaderOptions) {
-    this.#options = options
-    this.#backlog = options.backlog
+  /** @param isHeld - whether a dispatcher holds an update in memory */
+  constructor(stored: StoredQueue, backlog: Backlog, isHeld: IsHeld, clock: Clock) {
+    this.#stored = stored
+    this.#backlog = backlog
+    this.#isHeld = isHeld
+    this.#clock = clock
   }
 
   get isWorking(): boolean {
@@ -89,7 +94,7 @@ export class QueueReader {
 
   /** Unloads the window. The next access reads it again, from the floor on. */
   unload(): void {
-    this.#backlog.unload(this.#options.isHeld)
+    this.#backlog.unload(this.#isHeld)
     this.#isUnsettled = true
   }
 
@@ -186,7 +191,7 @@ export class QueueReader {
     const backlog = this.#backlog
     if (backlog.isLoaded && !backlog.hasGap) return
     await this.#exclusively(async () => {
-      await this.#options.settled()
+      await this.#stored.settled()
       let found = 0
       const scan = (range: IdRange): Promise<void> =>
         this.#scan(range, async ({ updates }) => {
@@ -209,7 +214,7 @@ export class QueueReader {
     use: (update: QueuedUpdate) => R,
   ): Promise<R | undefined> {
     return this.#exclusively(async () => {
-      await this.#options.settled()
+      await this.#stored.settled()
       const page = { from: updateId, to: updateId + 1, limit: 1, bytesMax: webhookPageBytes }
       return this.#read(page, ({ updates: [update] }) => {
         const isPending = update !== undefined && this.#backlog.isUnloaded(updateId)
@@ -221,7 +226,7 @@ export class QueueReader {
   /** Returns when the oldest pending update was accepted, in seconds of wall time, without loading it. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
     let oldestS: number | undefined
-    await this.#options.settled()
+    await this.#stored.settled()
     const range = { from: this.#backlog.floor, to: this.#backlog.visibleTo }
     await this.#scan(
       range,
@@ -236,7 +241,7 @@ export class QueueReader {
 
   /** Returns when updates that are confirmed and not in memory were stored: the first of them, before they are deleted. */
   async storedOf({ unreadFrom, floor }: Advanced): Promise<StoredRun[]> {
-    const { shard, queue } = this.#options
+    const { shard, id: queue } = this.#stored
     const page = {
       queue,
       from: unreadFrom,
@@ -257,8 +262,8 @@ export class QueueReader {
     let left = nth
     let found: number | undefined
     while (left > 0) {
-      const ids = await this.#options.shard.readNewestIds({
-        queue: this.#options.queue,
+      const ids = await this.#stored.shard.readNewestIds({
+        queue: this.#stored.id,
         from,
         to,
         limit: Math.min(left, queuePageIds),
@@ -274,16 +279,16 @@ export class QueueReader {
 
   /** Reports updates that the counts have, and that are neither in memory nor among those that were found on disk. */
   #compare(foundOnDisk: number): void {
-    const { backlog, queue, shard } = this.#options
-    const missing = backlog.unloadedCount - foundOnDisk
-    if (backlog.isDetached || missing <= this.#missingCount) return
+    const { id: queue, shard } = this.#stored
+    const missing = this.#backlog.unloadedCount - foundOnDisk
+    if (this.#backlog.isDetached || missing <= this.#missingCount) return
     this.#missingCount = missing
     shard.noteMissing(queue, missing)
   }
 
   async #pendingOnDisk(range: IdRange, limit: number): Promise<readonly QueuedUpdate[]> {
     // Otherwise a new dispatcher would read updates that an earlier one has delivered.
-    if (range.from <= this.#backlog.floor) await this.#options.settled()
+    if (range.from <= this.#backlog.floor) await this.#stored.settled()
     const page = { ...range, limit, bytesMax: webhookPageBytes }
     const backlog = this.#backlog
     // Some may be before the window, and others after it.
@@ -306,7 +311,7 @@ export class QueueReader {
 
   #hand(range: IdRange): void {
     this.#handed = range
-    this.#options.clock.soon(() => {
+    this.#clock.soon(() => {
       if (this.#handed === range) this.#handed = { from: 0, to: 0 }
     })
   }
@@ -314,7 +319,7 @@ export class QueueReader {
   /** The window must not move while other work relies on its position. */
   #jump(): void {
     if (!this.#backlog.isLoaded && !this.#work.isBusy) {
-      this.#backlog.jump(this.#options.isHeld)
+      this.#backlog.jump(this.#isHeld)
     }
   }
 
@@ -322,7 +327,7 @@ export class QueueReader {
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     return this.#work.run(async () => {
       if (this.#isUnsettled) {
-        await this.#options.settled()
+        await this.#stored.settled()
         this.#isUnsettled = false
       }
       return work()
@@ -331,7 +336,7 @@ export class QueueReader {
 
   /** Reads the first page of a range and calls `use` with the updates that have not been removed since. */
   #read<R>(page: Page, use: (read: UpdatesRead) => R): Promise<R> {
-    const { shard, queue } = this.#options
+    const { shard, id: queue } = this.#stored
     return this.#removals.during(
       () => shard.readUpdates({ ...page, queue }),
       ({ updates, next }) => {

@@ -16,7 +16,7 @@ import type { Erasing } from './kept/erase-kept.ts'
 import { type Leaving, leftUpdateOf, type Retention } from './kept/left-update.ts'
 import { type LookPayer, pendingCostMs } from './kept/look-payer.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
-import type { QueueReader } from './queue-reader.ts'
+import type { QueueReader, StoredQueue } from './queue-reader.ts'
 import { observeLeft } from './kept/stored-runs.ts'
 import type { RemovedEntries, WindowEntry } from './window/window.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
@@ -39,15 +39,13 @@ export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'
 
 export interface QueueRemovalsOptions {
   readonly services: RemovalServices
+  readonly stored: StoredQueue
   readonly backlog: Backlog
   reader(): QueueReader
   /** Something is about to be kept. */
   keeps(): void
   /** The dispatcher of an active webhook. */
   holder(): UpdateHolder | undefined
-  commit(operations: readonly Operation[], waited: boolean): Promise<void>
-  /** Resolves when every removal so far is written. */
-  settled(): Promise<void>
 }
 
 /**
@@ -59,6 +57,7 @@ const removedPerOperationMax = 1_000
 export class QueueRemovals {
   readonly #options: QueueRemovalsOptions
   readonly #services: RemovalServices
+  readonly #stored: StoredQueue
   readonly #backlog: Backlog
   /** Created on first use: most queues never have dead letters. */
   #deadLetters: DeadLetters | undefined
@@ -66,19 +65,12 @@ export class QueueRemovals {
   constructor(options: QueueRemovalsOptions) {
     this.#options = options
     this.#services = options.services
+    this.#stored = options.stored
     this.#backlog = options.backlog
   }
 
   get deadLetters(): DeadLetters {
-    const { id, shard, clock, counters } = this.#services
-    this.#deadLetters ??= new DeadLetters({
-      id,
-      shard,
-      clock,
-      counters,
-      commit: (operations, waited) => this.#options.commit(operations, waited),
-      settled: () => this.#options.settled().catch(() => undefined),
-    })
+    this.#deadLetters ??= new DeadLetters(this.#stored, this.#services)
     return this.#deadLetters
   }
 
@@ -136,7 +128,7 @@ export class QueueRemovals {
     await this.#options.reader().eachUnloaded(async (updates) => {
       const expired = updates.filter((update) => update.expiresAtS <= nowS && removable(update))
       this.#expire(expired)
-      if (expired.length > 0) await this.#options.settled()
+      if (expired.length > 0) await this.#stored.settled()
     })
     return isComplete
   }
@@ -193,9 +185,9 @@ export class QueueRemovals {
         await nextTurn(this.#services.clock)
       }
       erase(found)
-      await this.#options.settled()
+      await this.#stored.settled()
     })
-    await this.#options.settled()
+    await this.#stored.settled()
     return erased
   }
 
@@ -337,7 +329,7 @@ export class QueueRemovals {
     const queue = this.#services.id
     const removal = { kind: 'delete', queue, updateIds, removedBytes, floor, kept } as const
     const written = (): void => this.#options.reader().written(updateIds)
-    const committed = this.#options.commit([removal, ...alongside], waited)
+    const committed = this.#stored.commit([removal, ...alongside], waited)
     committed.then(written, written)
     return committed
   }

@@ -36,7 +36,7 @@ import {
 } from './queue-limits.ts'
 import { KeptTrimmer } from './kept/kept-trimmer.ts'
 import { LookBack } from './kept/look-back.ts'
-import { QueueReader } from './queue-reader.ts'
+import { QueueReader, type StoredQueue } from './queue-reader.ts'
 import { type ErasedPending, QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import { observeLeft, type StoredRun } from './kept/stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
@@ -80,6 +80,8 @@ export class UpdateQueue implements DeliverySource {
   readonly id: QueueId
   readonly #options: UpdateQueueOptions
   readonly #backlog: Backlog
+  /** Created on first use, as the two below. */
+  #ownStored: StoredQueue | undefined
   /** Created on first use: most queues in memory have nothing that is only on disk. */
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues in memory have only updates that polls confirm. */
@@ -107,16 +109,23 @@ export class UpdateQueue implements DeliverySource {
     this.#backlog = new Backlog(state, options.budget)
   }
 
-  get #reader(): QueueReader {
-    const { id: queue, shard, clock } = this.#options
-    this.#ownReader ??= new QueueReader({
-      queue,
-      shard,
-      clock,
-      backlog: this.#backlog,
-      isHeld: (update) => this.#holder?.holds(update) === true,
+  get #stored(): StoredQueue {
+    this.#ownStored ??= {
+      id: this.id,
+      shard: this.#options.shard,
+      commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled(),
-    })
+    }
+    return this.#ownStored
+  }
+
+  get #reader(): QueueReader {
+    this.#ownReader ??= new QueueReader(
+      this.#stored,
+      this.#backlog,
+      (update) => this.#holder?.holds(update) === true,
+      this.#options.clock,
+    )
     return this.#ownReader
   }
 
@@ -127,18 +136,17 @@ export class UpdateQueue implements DeliverySource {
   get #removals(): QueueRemovals {
     this.#ownRemovals ??= new QueueRemovals({
       services: this.#options,
+      stored: this.#stored,
       backlog: this.#backlog,
       reader: () => this.#reader,
       holder: () => this.#holder,
       keeps: () => this.#keeps(),
-      commit: (operations, waited) => this.#commit(operations, waited),
-      settled: () => this.#settled(),
     })
     return this.#ownRemovals
   }
 
   #keeps(): void {
-    this.#trimmer ??= new KeptTrimmer(this.#options)
+    this.#trimmer ??= new KeptTrimmer(this.#stored, () => this.#options.retention())
   }
 
   /** The dead letters of this queue. */
@@ -148,13 +156,7 @@ export class UpdateQueue implements DeliverySource {
 
   /** The updates that can be looked at, pending or not. */
   get lookBack(): LookBack {
-    const { id: queue, shard } = this.#options
-    return new LookBack({
-      queue,
-      shard,
-      floor: () => this.#backlog.floor,
-      settled: () => this.#settled(),
-    })
+    return new LookBack(this.#stored, () => this.#backlog.floor)
   }
 
   get pendingCount(): number {

@@ -98,19 +98,16 @@ export class WebhookFactory implements WebhookServices {
       log.error({ error: String(error) }, 'the thread that checks addresses failed')
     })
     this.#network = {
-      lookup: createHostLookup({
+      lookup: createHostLookup(
         clock,
-        readHosts: readHostsFile,
+        readHostsFile,
         // Names of a private network matter only if its addresses are allowed.
-        local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
-      }),
+        config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
+      ),
       judge: (addresses) => this.#addresses.run({ ranges, addresses }),
-      connect: createConnector({
-        clock,
-        proxy: config.proxy,
-        trustRoots: () =>
-          trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
-      }),
+      connect: createConnector(clock, config.proxy, () =>
+        trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
+      ),
     }
     this.#serverGate = serverGateOf(options)
   }

@@ -4,7 +4,6 @@
  * nothing.
  */
 import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { resolve as absolute } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'
@@ -17,7 +16,11 @@ import { createConnector } from '../../delivery/endpoint/connector.ts'
 import type { Proxy } from '../../http/server-origin.ts'
 import { type Endpoint, parseEndpoint } from '../../delivery/endpoint/endpoint.ts'
 import { proxyFailureOf } from '../../delivery/attempts/failure.ts'
-import { createHostLookup, systemLookup } from '../../delivery/endpoint/host-lookup.ts'
+import {
+  createHostLookup,
+  readHostsFile,
+  systemLookup,
+} from '../../delivery/endpoint/host-lookup.ts'
 import { trustRoots } from '../../delivery/endpoint/trust-roots.ts'
 import { verifyEndpoint, type WebhookNetwork } from '../../delivery/endpoint/verify.ts'
 import { answerMsMax } from '../limits.ts'
@@ -102,17 +105,14 @@ function networkOf(config: Config, clock: Clock): WebhookNetwork {
     allow: config.allowCidrs,
   })
   return {
-    lookup: createHostLookup({
+    lookup: createHostLookup(
       clock,
-      readHosts: () => readFile('/etc/hosts', 'utf8').catch(() => ''),
-      local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
-    }),
+      readHostsFile,
+      config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
+    ),
     judge: async (addresses) => addresses.map((address) => !isBlocked(ranges, address)),
-    connect: createConnector({
-      clock,
-      proxy: config.proxy,
-      trustRoots: () =>
-        trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
-    }),
+    connect: createConnector(clock, config.proxy, () =>
+      trustRoots({ env: process.env, readFile: (path) => readFileSync(path, 'utf8') }),
+    ),
   }
 }

@@ -9,32 +9,31 @@ import type { Clock, Timer } from '../../kit/clock.ts'
 import type { AttemptsRecord } from '../../shard/records/attempts-record.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
-export interface AttemptKeeperOptions {
-  readonly clock: Clock
-  readonly log: AttemptLog
-  store(record: AttemptsRecord): void
-}
-
 /** The attempts of a queue are stored this often at most. Chosen: as much as a crash may lose, and one small record. */
 export const attemptsStoredPeriodMs = 1_000
 
 export class AttemptKeeper {
-  readonly #options: AttemptKeeperOptions
+  readonly #log: AttemptLog
+  readonly #clock: Clock
+  readonly #put: (record: AttemptsRecord) => void
   /** When they may be stored again, monotonic. */
   #dueMs = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
   /** How many attempts had been written when they were stored. */
   #stored: number
 
-  constructor(options: AttemptKeeperOptions) {
-    this.#options = options
-    this.#stored = options.log.written
+  /** @param put - has a record written */
+  constructor(log: AttemptLog, clock: Clock, put: (record: AttemptsRecord) => void) {
+    this.#log = log
+    this.#clock = clock
+    this.#put = put
+    this.#stored = log.written
   }
 
   /** Reports that the log has one more attempt that failed. */
   failed(): void {
     if (this.#timer !== undefined) return
-    const { clock } = this.#options
+    const clock = this.#clock
     const waitMs = this.#dueMs - clock.monotonicMs()
     if (waitMs <= 0) this.#store()
     else this.#timer = clock.after(waitMs, () => this.#store())
@@ -43,17 +42,17 @@ export class AttemptKeeper {
   /** Stores what is not stored yet. */
   close(): void {
     this.#timer?.cancel()
-    const { log } = this.#options
+    const log = this.#log
     // After an erasure, the number may be as before.
     const isBehind = this.#timer !== undefined || log.written !== this.#stored
     if (isBehind && log.hasErrors) this.#store()
   }
 
   #store(): void {
-    const { clock, log } = this.#options
+    const log = this.#log
     this.#timer = undefined
-    this.#dueMs = clock.monotonicMs() + attemptsStoredPeriodMs
+    this.#dueMs = this.#clock.monotonicMs() + attemptsStoredPeriodMs
     this.#stored = log.written
-    this.#options.store(log.record())
+    this.#put(log.record())
   }
 }

@@ -77,11 +77,11 @@ export class AttemptRecorder {
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
     this.#log = log
     this.#options = options
-    this.#recovery = new RecoveryWatch({
-      clock: options.clock,
-      onFailing: (error) => options.onFailing?.(error),
-      onRecovered: () => options.onRecovered?.(),
-    })
+    this.#recovery = new RecoveryWatch(
+      options.clock,
+      (error) => options.onFailing?.(error),
+      () => options.onRecovered?.(),
+    )
   }
 
   /** Nothing more is attempted. */

@@ -7,14 +7,6 @@ import type { AttemptLog } from './attempt-log.ts'
 import { isFailing } from './health.ts'
 import type { WebhookRecord } from '../../shard/records/bot-record.ts'
 
-export interface HealthKeeperOptions {
-  readonly clock: Clock
-  /** What is stored now. */
-  stored(): WebhookRecord['failures']
-  /** Stores what the log says. Never rejects. */
-  store(generation: number): Promise<void>
-}
-
 /**
  * What the health of a webhook depends on is stored when it begins or ceases to fail, this often at most. Chosen: an endpoint
  * that fails and recovers all the time causes few writes.
@@ -27,13 +19,25 @@ const healthStoredPeriodMs = 10_000
 const storedFailureAgeMsMax = 5 * 60_000
 
 export class HealthKeeper {
-  readonly #options: HealthKeeperOptions
+  readonly #clock: Clock
+  readonly #stored: () => WebhookRecord['failures']
+  readonly #store: (generation: number) => Promise<void>
   /** When a change may be stored again, monotonic, and what waits for that. */
   #dueMs = 0
   #waiting: { readonly timer: Timer; store(): Promise<void> } | undefined
 
-  constructor(options: HealthKeeperOptions) {
-    this.#options = options
+  /**
+   * @param stored - returns what is stored now
+   * @param store - stores what the log says; never rejects
+   */
+  constructor(
+    clock: Clock,
+    stored: () => WebhookRecord['failures'],
+    store: (generation: number) => Promise<void>,
+  ) {
+    this.#clock = clock
+    this.#stored = stored
+    this.#store = store
   }
 
   /**
@@ -42,14 +46,14 @@ export class HealthKeeper {
    * @param generation - the configuration of the webhook that this is about
    */
   changed(log: AttemptLog | undefined, generation: number): void {
-    const stored = this.#options.stored()
+    const stored = this.#stored()
     if (isFailing(log) !== isFailing({ failuresInRow: stored?.inRow ?? 0 })) {
       this.#keepChange(generation)
       return
     }
     const lastMs = stored?.last.atMs ?? Number.NEGATIVE_INFINITY
     if ((log?.lastErrorMs ?? lastMs) - lastMs > storedFailureAgeMsMax) {
-      void this.#options.store(generation)
+      void this.#store(generation)
     }
   }
 
@@ -66,11 +70,11 @@ export class HealthKeeper {
   /** The webhook has begun or ceased to fail. */
   #keepChange(generation: number): void {
     if (this.#waiting !== undefined) return
-    const { clock } = this.#options
+    const clock = this.#clock
     const store = (): Promise<void> => {
       this.#waiting = undefined
       this.#dueMs = clock.monotonicMs() + healthStoredPeriodMs
-      return this.#options.store(generation)
+      return this.#store(generation)
     }
     const waitMs = this.#dueMs - clock.monotonicMs()
     if (waitMs <= 0) void store()

@@ -16,21 +16,19 @@ import type { AttemptOutcome } from './attempt-log.ts'
 export const recoveredSuccesses = 20
 export const recoveredAfterMs = 5 * 60_000
 
-export interface RecoveryWatchOptions {
-  readonly clock: Clock
-  onFailing(error: string): void
-  onRecovered(): void
-}
-
 export class RecoveryWatch {
-  readonly #options: RecoveryWatchOptions
+  readonly #clock: Clock
+  readonly #onFailing: (error: string) => void
+  readonly #onRecovered: () => void
   #isTold = false
   #successes = 0
   #lastFailureMs = Number.NEGATIVE_INFINITY
   #recovery: Timer | undefined
 
-  constructor(options: RecoveryWatchOptions) {
-    this.#options = options
+  constructor(clock: Clock, onFailing: (error: string) => void, onRecovered: () => void) {
+    this.#clock = clock
+    this.#onFailing = onFailing
+    this.#onRecovered = onRecovered
   }
 
   /** The webhook failed before, and its operator was told so, perhaps by another process. */
@@ -51,10 +49,10 @@ export class RecoveryWatch {
       return
     }
     this.#forget()
-    this.#lastFailureMs = this.#options.clock.monotonicMs()
+    this.#lastFailureMs = this.#clock.monotonicMs()
     if (fails && !this.#isTold) {
       this.#isTold = true
-      this.#options.onFailing(error)
+      this.#onFailing(error)
     }
   }
 
@@ -64,20 +62,19 @@ export class RecoveryWatch {
   }
 
   #succeeded(): void {
-    const { clock } = this.#options
     this.#successes += 1
     if (this.#successes >= recoveredSuccesses) {
       this.#recovered()
       return
     }
-    const quietMs = Math.max(this.#lastFailureMs + recoveredAfterMs - clock.monotonicMs(), 0)
-    this.#recovery ??= clock.after(quietMs, () => this.#recovered())
+    const quietMs = Math.max(this.#lastFailureMs + recoveredAfterMs - this.#clock.monotonicMs(), 0)
+    this.#recovery ??= this.#clock.after(quietMs, () => this.#recovered())
   }
 
   #recovered(): void {
     this.#forget()
     this.#isTold = false
-    this.#options.onRecovered()
+    this.#onRecovered()
   }
 
   #forget(): void {

@@ -57,15 +57,6 @@ export interface ConnectWatch {
 /** Resolves to a socket that is ready for HTTP. Rejects with a WebhookFailure and leaves nothing open. */
 export type Connector = (request: ConnectRequest) => Promise<Socket>
 
-export interface ConnectorOptions {
-  readonly clock: Clock
-  readonly proxy?: Proxy | undefined
-  /**
-   * The trust roots for webhooks without an uploaded certificate, in PEM, read on first use. Node's own list by default.
-   */
-  readonly trustRoots?: (() => readonly string[]) | undefined
-}
-
 /** Creates the target of a webhook. Parses the PEM of the uploaded certificate. */
 export function connectTarget(endpoint: Endpoint, certificate: string | undefined): ConnectTarget {
   const sessions = new Map<string, Buffer>()
@@ -81,8 +72,17 @@ export function connectTarget(endpoint: Endpoint, certificate: string | undefine
 /** A worker begins this many connections to webhooks in one turn of the event loop: some 5 ms with the work that follows. */
 const webhookOpeningsPerTurn = 8
 
-export function createConnector(options: ConnectorOptions): Connector {
-  const { clock, proxy, trustRoots } = options
+/**
+ * Creates the connector of a worker.
+ *
+ * @param trustRoots - the trust roots for webhooks without an uploaded certificate, in PEM, read on first use; Node's own list by
+ *   default
+ */
+export function createConnector(
+  clock: Clock,
+  proxy?: Proxy,
+  trustRoots?: () => readonly string[],
+): Connector {
   let usual: SecureContext | undefined
   // All connections share this context, because building one takes longer than a handshake.
   const usualTrust = (): SecureContext =>

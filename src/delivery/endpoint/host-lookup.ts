@@ -16,16 +16,6 @@ import { codeOf } from '../attempts/failure.ts'
 /** Returns all addresses of a name. Rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
 export type HostLookup = (host: string) => Promise<readonly string[]>
 
-export interface HostLookupOptions {
-  readonly clock: Clock
-  /** Returns the text of the hosts file. */
-  readHosts(): Promise<string>
-  /** Resolves names that no name server knows; undefined if such names do not count. */
-  readonly local?: HostLookup | undefined
-  /** Replaces the system's name servers in tests. */
-  readonly servers?: readonly string[]
-}
-
 /** Reads /etc/hosts. */
 export function readHostsFile(): Promise<string> {
   return readFile('/etc/hosts', 'utf8').catch(() => '')
@@ -40,16 +30,28 @@ export const systemLookup: HostLookup = (host) =>
     })
   })
 
-export function createHostLookup(options: HostLookupOptions): HostLookup {
-  const nameServers = new NameServers(options)
+/**
+ * Creates the look-up of a worker.
+ *
+ * @param readHosts - returns the text of the hosts file
+ * @param local - resolves names that no name server knows; undefined if such names do not count
+ * @param servers - replaces the system's name servers in tests
+ */
+export function createHostLookup(
+  clock: Clock,
+  readHosts: () => Promise<string>,
+  local?: HostLookup,
+  servers?: readonly string[],
+): HostLookup {
+  const nameServers = new NameServers(clock, servers)
   return sharedLookup(async (host) => {
-    const listed = addressesInHosts(await options.readHosts(), host)
+    const listed = addressesInHosts(await readHosts(), host)
     if (listed.length > 0) return listed
     try {
       return await nameServers.addressesOf(host)
     } catch (error) {
-      if (options.local === undefined || !isNotFound(error)) throw error
-      return options.local(host)
+      if (local === undefined || !isNotFound(error)) throw error
+      return local(host)
     }
   })
 }
@@ -123,15 +125,17 @@ const lookupTurnMs = 20
 const secondFamilyWaitMs = 1_000
 
 class NameServers {
-  readonly #options: HostLookupOptions
+  readonly #clock: Clock
+  readonly #servers: readonly string[] | undefined
   /** What a name server's socket cannot take at once is lost, and asked again late. */
   readonly #turns: PerTurn
 
-  constructor(options: HostLookupOptions) {
-    this.#options = options
+  constructor(clock: Clock, servers: readonly string[] | undefined) {
+    this.#clock = clock
+    this.#servers = servers
     this.#turns = new PerTurn({
       max: lookupsPerTurnMax,
-      endTurn: (end) => void options.clock.after(lookupTurnMs, end),
+      endTurn: (end) => void clock.after(lookupTurnMs, end),
     })
   }
 
@@ -164,7 +168,7 @@ class NameServers {
     }
     const isComplete = new AbortController()
     void Promise.all(families).finally(() => isComplete.abort())
-    await sleep(this.#options.clock, secondFamilyWaitMs, isComplete.signal)
+    await sleep(this.#clock, secondFamilyWaitMs, isComplete.signal)
   }
 
   /**
@@ -174,7 +178,7 @@ class NameServers {
    * those whose responses break it. A new resolver also knows the current name servers of the system.
    */
   #newResolver(): Resolver {
-    const { servers } = this.#options
+    const servers = this.#servers
     const resolver = new Resolver({ timeout: nameServerTimeoutMs, tries: nameServerTries })
     if (servers !== undefined) resolver.setServers(servers)
     return resolver

@@ -11,13 +11,6 @@ import { SentWindow } from '../lanes/sent-window.ts'
 /** Returns the limit of the operator in deliveries per second, above 0; undefined if there is none. */
 export type DeliveryLimit = () => number | undefined
 
-export interface DeliveryPaceOptions {
-  /** If absent, there is no limit. */
-  readonly limit?: DeliveryLimit | undefined
-  /** Replaces the usual pace of the endpoint. */
-  readonly endpoint?: EndpointPace | undefined
-}
-
 /** The pace of one webhook. All times are monotonic, in milliseconds. */
 export class DeliveryPace {
   readonly #limit: DeliveryLimit | undefined
@@ -26,9 +19,10 @@ export class DeliveryPace {
   /** Only with a limit: the pace of the endpoint need not be exact. */
   #window: SentWindow | undefined
 
-  constructor({ limit, endpoint }: DeliveryPaceOptions = {}) {
+  /** @param limit - if absent, there is no limit */
+  constructor(limit?: DeliveryLimit, endpoint = new EndpointPace()) {
     this.#limit = limit
-    this.#endpoint = endpoint ?? new EndpointPace()
+    this.#endpoint = endpoint
   }
 
   /** The pace of the endpoint in attempts per second; undefined while it is open. */

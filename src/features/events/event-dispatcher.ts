@@ -35,7 +35,7 @@ export function eventDispatcher(
     random,
     network: {
       ...network,
-      lookup: createHostLookup({ clock, readHosts: readHostsFile, local: systemLookup }),
+      lookup: createHostLookup(clock, readHostsFile, systemLookup),
       judge: async (addresses) => addresses.map(() => true),
     },
     secretHeaderNames: [],

@@ -87,7 +87,7 @@ async function eraseIn(
     await ended(queue, pending.inFlight)
     webhook.retry([...pending.keys])
     const dead = await updates.deadLetters.erase(erasing)
-    const kept = await eraseKept({ ...erasing, queue: id, shard, floor: updates.floor })
+    const kept = await eraseKept({ id, shard }, updates.floor, erasing)
     counts.dead += dead
     counts.kept += kept
     counts.pending += pending.count

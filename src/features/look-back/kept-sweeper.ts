@@ -170,7 +170,7 @@ export class KeptSweeper {
       leftFromMs: Math.max(shard.clock.nowMs() - retention.ms, cutoffMs),
       bytes: retention.ms === 0 ? -1 : retention.bytes,
     }
-    const oldestMs = await trimKept({ queue, shard }, bounds)
+    const oldestMs = await trimKept({ id: queue, shard }, bounds)
     if (oldestMs === undefined) return
     shard.kept.note(queue, { oldestMs, dueMs: oldestMs + retention.ms })
   }

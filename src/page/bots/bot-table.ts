@@ -86,7 +86,7 @@ export function botTable(context: PageContext): BotTable {
   } = filterFields(asked, { onTyped: () => typed(), onChosen: () => ask() })
   const count = statusLine('faint')
   const heads = columns.map((column) => headOf(column, sortBy))
-  const rows = botRows({ list, heads, columns })
+  const rows = botRows(list, heads, columns)
   const none = element('div', { hidden: true })
   fields.append(count.root)
   let sort: BotListQuery['sort'] =
@@ -211,13 +211,11 @@ interface BotRows {
   show(): RowRange
 }
 
-interface BotRowsOptions {
-  readonly list: BotList
-  readonly heads: readonly HTMLElement[]
-  readonly columns: readonly BotColumn[]
-}
-
-function botRows({ list, heads, columns }: BotRowsOptions): BotRows {
+function botRows(
+  list: BotList,
+  heads: readonly HTMLElement[],
+  columns: readonly BotColumn[],
+): BotRows {
   const [before, after] = [spacer(columns.length), spacer(columns.length)]
   const body = element('tbody')
   const caption = element('caption', { class: 'hidden-label' }, 'Bots')

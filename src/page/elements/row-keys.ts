@@ -6,14 +6,12 @@
 export const searchSelector = '[data-search]'
 const rowSelector = '.row-link'
 
-export interface RowKeysOptions {
-  readonly root: ParentNode
-  /** The reader wants to search, and the view has nothing to search. */
-  readonly onSearch: () => void
-}
-
-/** Handles a key, unless the reader is typing something. */
-export function handleRowKeys(event: KeyboardEvent, { root, onSearch }: RowKeysOptions): void {
+/**
+ * Handles a key, unless the reader is typing something.
+ *
+ * @param onSearch - the reader wants to search, and the view has nothing to search
+ */
+export function handleRowKeys(event: KeyboardEvent, root: ParentNode, onSearch: () => void): void {
   const { key, ctrlKey, metaKey, altKey } = event
   if (ctrlKey || metaKey || altKey) return
   const target = targetOf(key, root)

@@ -76,7 +76,7 @@ export class DashboardApp {
       if (this.#shown === 'view') this.#show()
     })
     document.addEventListener('keydown', (event) =>
-      handleRowKeys(event, { root: this.#frame.place, onSearch: () => this.#search() }),
+      handleRowKeys(event, this.#frame.place, () => this.#search()),
     )
     this.#counting = this.#repeat(countsPauseMs, () => this.#count())
     void this.#begin()

@@ -9,13 +9,8 @@
  * turn of the event loop, so no dead letter is removed twice.
  */
 import { deadLetterLifeMs, deadLettersPerRead, mib } from '../../kit/limits.ts'
-import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
-import type {
-  DeadLetterOperation,
-  Operation,
-  RemoveDeadLettersOperation,
-} from '../../shard/operations.ts'
-import type { Shard } from '../../shard/shard.ts'
+import { updateIdEnd } from '../../shard/records/record-keys.ts'
+import type { DeadLetterOperation, RemoveDeadLettersOperation } from '../../shard/operations.ts'
 import type { StoredDeadLetter } from '../../shard/records/stored-records.ts'
 import type { LostUpdate } from '../../delivery/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
@@ -23,17 +18,8 @@ import type { Erasing } from './erase-kept.ts'
 import { leftUpdateOf } from './left-update.ts'
 import { lookCostMs, type LookPayer } from './look-payer.ts'
 import type { QueuedUpdate } from '../queued-update.ts'
+import type { StoredQueue } from '../queue-reader.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
-
-/** What the dead letters of a queue need from the queue and its shard. */
-export interface DeadLettersOptions extends Pick<Surroundings, 'clock' | 'counters'> {
-  readonly id: QueueId
-  readonly shard: Pick<Shard, 'readDeadLetters'>
-  /** Makes operations of this queue durable. `waited` says that a caller waits for the result. */
-  commit(operations: readonly Operation[], waited: boolean): Promise<void>
-  /** Resolves when everything committed so far can be read from disk, or never will be. */
-  settled(): Promise<void>
-}
 
 /** A lost update with all the fields that a dead letter stores. */
 export interface DyingUpdate extends LostUpdate {
@@ -62,15 +48,17 @@ const deadLetterBytesPerRead = 1 * mib
 
 /** The dead letters of one queue. */
 export class DeadLetters {
-  readonly #options: DeadLettersOptions
+  readonly #stored: StoredQueue
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
   readonly #index = new DeadLetterIndex()
   /** Dead deadLetters whose records are damaged. They cannot be shown; `removeAll` and `drop` delete them with all others. */
   #damagedIds: readonly number[] = []
   #isRead = false
   #reading: Promise<void> | undefined
 
-  constructor(options: DeadLettersOptions) {
-    this.#options = options
+  constructor(stored: StoredQueue, surroundings: Pick<Surroundings, 'clock' | 'counters'>) {
+    this.#stored = stored
+    this.#surroundings = surroundings
   }
 
   /**
@@ -80,7 +68,8 @@ export class DeadLetters {
    * @returns operations that the caller commits in the same turn, together with the removal of the updates from the queue
    */
   addDeadLetters(lost: readonly DyingUpdate[]): readonly DeadLetterOperation[] {
-    const { clock, counters, id: queue } = this.#options
+    const { id: queue } = this.#stored
+    const { clock, counters } = this.#surroundings
     counters.add('updates_dead_lettered', lost.length)
     const kept = newestWithinBounds(lost)
     const leftAtMs = clock.nowMs()
@@ -157,7 +146,8 @@ export class DeadLetters {
     readonly limit: number
   }): Promise<{ readonly deadLetters: readonly StoredDeadLetter[]; readonly next: number }> {
     await this.#read()
-    await this.#options.settled()
+    // What can never be read is not there.
+    await this.#stored.settled().catch(ignore)
     const { deadLetters, next } = await this.#page(range)
     return { deadLetters: deadLetters.filter(({ updateId }) => this.#index.has(updateId)), next }
   }
@@ -180,7 +170,7 @@ export class DeadLetters {
    */
   take(updateIds: readonly number[]): RemoveDeadLettersOperation {
     for (const updateId of updateIds) this.#index.remove(updateId)
-    return { kind: 'removeDeadLetters', queue: this.#options.id, updateIds }
+    return { kind: 'removeDeadLetters', queue: this.#stored.id, updateIds }
   }
 
   /**
@@ -191,8 +181,8 @@ export class DeadLetters {
   async remove(updateId: number): Promise<boolean> {
     await this.removeOld()
     if (!this.#index.has(updateId)) return false
-    this.#options.counters.add('dead_letters_dropped', 1)
-    await this.#options.commit([this.take([updateId])], true)
+    this.#surroundings.counters.add('dead_letters_dropped', 1)
+    await this.#stored.commit([this.take([updateId])], true)
     return true
   }
 
@@ -210,10 +200,10 @@ export class DeadLetters {
       const found = page.deadLetters.filter((letter) => isMeant(letter))
       if (found.length > 0) {
         count += found.length
-        this.#options.counters.add('dead_letters_dropped', found.length)
+        this.#surroundings.counters.add('dead_letters_dropped', found.length)
         const ids = found.map(({ updateId }) => updateId)
         for (const id of ids) noted(id)
-        await this.#options.commit([this.take(ids)], true)
+        await this.#stored.commit([this.take(ids)], true)
         counted(found)
       }
       from = page.next
@@ -228,7 +218,7 @@ export class DeadLetters {
    */
   async removeAll(): Promise<number> {
     const { count, operations } = await this.#takeAll()
-    if (operations.length > 0) await this.#options.commit(operations, true)
+    if (operations.length > 0) await this.#stored.commit(operations, true)
     return count
   }
 
@@ -244,11 +234,11 @@ export class DeadLetters {
   /** Removes dead letters that are older than seven days. The removal is not awaited. */
   async removeOld(): Promise<void> {
     await this.#read()
-    const { clock, counters } = this.#options
+    const { clock, counters } = this.#surroundings
     const old = this.#index.deadUpTo(clock.nowMs() - deadLetterLifeMs)
     if (old.length === 0) return
     counters.add('dead_letters_expired', old.length)
-    this.#options.commit([this.take(old)], false).catch(ignore)
+    this.#stored.commit([this.take(old)], false).catch(ignore)
   }
 
   async #takeAll(): Promise<{
@@ -260,7 +250,7 @@ export class DeadLetters {
     const updateIds = [...this.#index.ids(), ...this.#damagedIds]
     this.#damagedIds = []
     if (updateIds.length === 0) return { count, operations: [] }
-    this.#options.counters.add('dead_letters_dropped', count)
+    this.#surroundings.counters.add('dead_letters_dropped', count)
     return { count, operations: [this.take(updateIds)] }
   }
 
@@ -301,20 +291,21 @@ export class DeadLetters {
     this.#isRead = true
     const evicted = this.#takeExcess()
     if (evicted.length === 0) return
-    const { counters, id: queue } = this.#options
+    const { id: queue } = this.#stored
+    const { counters } = this.#surroundings
     counters.add('dead_letters_evicted', evicted.length)
     const operation = { kind: 'removeDeadLetters', queue, updateIds: evicted } as const
-    this.#options.commit([operation], false).catch(ignore)
+    this.#stored.commit([operation], false).catch(ignore)
   }
 
   #page(range: {
     readonly from: number
     readonly to: number
     readonly limit: number
-  }): ReturnType<Shard['readDeadLetters']> {
-    return this.#options.shard.readDeadLetters({
+  }): ReturnType<StoredQueue['shard']['readDeadLetters']> {
+    return this.#stored.shard.readDeadLetters({
       ...range,
-      queue: this.#options.id,
+      queue: this.#stored.id,
       limit: Math.min(range.limit, deadLettersPerRead),
       bytesMax: deadLetterBytesPerRead,
     })

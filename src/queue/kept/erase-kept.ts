@@ -7,7 +7,7 @@ import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { KeptRun, StoredUpdate } from '../../shard/records/stored-records.ts'
-import { emptyForget } from './kept-trimmer.ts'
+import { emptyForget, type KeptQueue } from './kept-trimmer.ts'
 import { readRunsOver, runOf } from './look-back.ts'
 import { lookCostMs, type LookPayer } from './look-payer.ts'
 
@@ -22,16 +22,6 @@ export interface Erasing {
   readonly payer?: LookPayer | undefined
 }
 
-export interface EraseKeptOptions extends Erasing {
-  readonly queue: QueueId
-  readonly shard: Pick<
-    Shard,
-    'commit' | 'keptChanges' | 'readKeptRuns' | 'readLeftUpdates' | 'readUpdates'
-  >
-  /** The id below which no update is pending. */
-  readonly floor: number
-}
-
 /** One step reads this much, and commits what it has found: so a long queue holds up nothing else. */
 const erasedPageUpdates = 250
 const erasedPageBytes = 1 * mib
@@ -39,11 +29,16 @@ const erasedPageBytes = 1 * mib
 /**
  * Deletes them. It is durable then.
  *
+ * @param floor - the id below which no update is pending
  * @returns how many were kept
  * @throws STORE_UNAVAILABLE, OUTCOME_UNKNOWN
  */
-export async function eraseKept(options: EraseKeptOptions): Promise<number> {
-  const { shard, floor } = options
+export async function eraseKept(
+  queue: KeptQueue,
+  floor: number,
+  erasing: Erasing,
+): Promise<number> {
+  const { shard } = queue
   // What was committed can be read then.
   await shard.commit([], { waited: true })
   let count = 0
@@ -54,15 +49,15 @@ export async function eraseKept(options: EraseKeptOptions): Promise<number> {
     for (let from = 0; from < end; ) {
       const at = from
       // Nothing is held while its payer waits.
-      await options.payer?.turn()
+      await erasing.payer?.turn()
       const { next, counted } = await shard.keptChanges.run(async () => {
-        const found = await step(options, { from: at, to: end })
-        for (const updateId of found.updateIds) options.noted(updateId)
+        const found = await step(queue, erasing, { from: at, to: end })
+        for (const updateId of found.updateIds) erasing.noted(updateId)
         if (found.operation !== undefined) await shard.commit([found.operation], { waited: true })
         return found
       })
       count += counted.length
-      options.counted(counted)
+      erasing.counted(counted)
       from = next
     }
   }
@@ -84,22 +79,28 @@ interface Step {
   readonly operation: ForgetKeptOperation | undefined
 }
 
-async function leftStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
-  const { queue, shard, payer } = options
+async function leftStep(
+  { id: queue, shard }: KeptQueue,
+  erasing: Erasing,
+  span: IdSpan,
+): Promise<Step> {
   const { updates, next } = await shard.readLeftUpdates(pageOf(queue, span))
-  payer?.charge(lookCostMs(updates))
-  const found = updates.filter((update) => options.isMeant(update))
+  erasing.payer?.charge(lookCostMs(updates))
+  const found = updates.filter((update) => erasing.isMeant(update))
   if (found.length === 0) return { next, updateIds: [], counted: [], operation: undefined }
   const updateIds = found.map(({ updateId }) => updateId)
   const operation = { ...emptyForget(queue), updateIds, ...countsOf(found) }
   return { next, updateIds, counted: found, operation }
 }
 
-async function runStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
-  const { queue, shard, payer } = options
+async function runStep(
+  { id: queue, shard }: KeptQueue,
+  erasing: Erasing,
+  span: IdSpan,
+): Promise<Step> {
   const { updates, next } = await shard.readUpdates(pageOf(queue, span))
-  payer?.charge(lookCostMs(updates))
-  const found = updates.filter((update) => options.isMeant(update))
+  erasing.payer?.charge(lookCostMs(updates))
+  const found = updates.filter((update) => erasing.isMeant(update))
   if (found.length === 0) return { next, updateIds: [], counted: [], operation: undefined }
   const over = await readRunsOver(shard, { queue, from: span.from, to: next })
   const kept = new Map<KeptRun, StoredUpdate[]>()
@@ -109,8 +110,8 @@ async function runStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
   }
   const runs: KeptRun[] = []
   const shrunk: KeptRun[] = []
-  for (const [run, own] of kept) {
-    const { count, bytes } = countsOf(own)
+  for (const [run, erased] of kept) {
+    const { count, bytes } = countsOf(erased)
     const rest = { ...run, count: run.count - count, bytes: run.bytes - bytes }
     // A run without updates goes.
     if (rest.count <= 0) runs.push(run)

@@ -5,9 +5,9 @@
  */
 import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
 import type { ForgetKeptOperation } from '../../shard/operations.ts'
-import type { Shard } from '../../shard/shard.ts'
 import type { KeptRun, LeftUpdatesRead } from '../../shard/records/stored-records.ts'
 import { mib } from '../../kit/limits.ts'
+import type { StoredQueue } from '../queue-reader.ts'
 import type { Retention } from './left-update.ts'
 
 /** What may stay. */
@@ -17,40 +17,30 @@ export interface KeptBounds {
   readonly bytes: number
 }
 
-/** What a trim needs. */
-export interface KeptTrimOptions {
-  readonly queue: QueueId
-  readonly shard: Pick<
-    Shard,
-    'commit' | 'kept' | 'keptChanges' | 'readKeptRuns' | 'readLeftUpdates'
-  >
-}
-
-export interface KeptTrimmerOptions {
-  readonly id: QueueId
-  readonly shard: KeptTrimOptions['shard']
-  retention(): Retention
-}
+/** A queue whose updates are kept, in memory or not. */
+export type KeptQueue = Pick<StoredQueue, 'id' | 'shard'>
 
 /** A queue may keep this many times its bound, so that it is not trimmed after every update. */
 const keptExcessMax = 1.1
 
 /** Trims one queue as soon as it keeps too many bytes. What is too old is left to the sweep. */
 export class KeptTrimmer {
-  readonly #options: KeptTrimmerOptions
+  readonly #queue: KeptQueue
+  readonly #retention: () => Retention
   #isTrimming = false
 
-  constructor(options: KeptTrimmerOptions) {
-    this.#options = options
+  constructor(queue: KeptQueue, retention: () => Retention) {
+    this.#queue = queue
+    this.#retention = retention
   }
 
   /** Call this when updates that are kept have been written. */
   mayExceed(): void {
-    const { id: queue, shard } = this.#options
-    const { bytes } = this.#options.retention()
-    if (this.#isTrimming || shard.kept.of(queue).bytes <= bytes * keptExcessMax) return
+    const { id, shard } = this.#queue
+    const { bytes } = this.#retention()
+    if (this.#isTrimming || shard.kept.of(id).bytes <= bytes * keptExcessMax) return
     this.#isTrimming = true
-    trimKept({ queue, shard }, { leftFromMs: 0, bytes })
+    trimKept(this.#queue, { leftFromMs: 0, bytes })
       // The next update tries again.
       .catch(() => undefined)
       .finally(() => {
@@ -69,12 +59,9 @@ const trimPageBytes = 1 * mib
  * @returns when the oldest that stays has left, in milliseconds of wall time; undefined if nothing stays
  * @throws STORE_UNAVAILABLE if the database cannot be read or written
  */
-export async function trimKept(
-  { queue, shard }: KeptTrimOptions,
-  bounds: KeptBounds,
-): Promise<number | undefined> {
+export async function trimKept(queue: KeptQueue, bounds: KeptBounds): Promise<number | undefined> {
   for (;;) {
-    const step = await shard.keptChanges.run(() => trimStep({ queue, shard }, bounds))
+    const step = await queue.shard.keptChanges.run(() => trimStep(queue, bounds))
     if (step.isDone) return step.oldestMs
   }
 }
@@ -85,14 +72,14 @@ interface TrimStep {
   readonly oldestMs: number | undefined
 }
 
-async function trimStep({ queue, shard }: KeptTrimOptions, bounds: KeptBounds): Promise<TrimStep> {
+async function trimStep({ id: queue, shard }: KeptQueue, bounds: KeptBounds): Promise<TrimStep> {
   const kept = shard.kept.of(queue)
   if (kept.count === 0) return { isDone: true, oldestMs: undefined }
-  let oldest = await oldestOf({ queue, shard })
+  let oldest = await oldestOf({ id: queue, shard })
   if (oldest.length === 0) {
     // What was committed can be read then.
     await shard.commit([], { waited: true })
-    oldest = await oldestOf({ queue, shard })
+    oldest = await oldestOf({ id: queue, shard })
   }
   const first = oldest[0]
   // Damaged records are not read, so they may have left counts behind.
@@ -105,7 +92,7 @@ async function trimStep({ queue, shard }: KeptTrimOptions, bounds: KeptBounds): 
   return { isDone: false, oldestMs: undefined }
 }
 
-async function oldestOf({ queue, shard }: KeptTrimOptions): Promise<readonly KeptPart[]> {
+async function oldestOf({ id: queue, shard }: KeptQueue): Promise<readonly KeptPart[]> {
   const all = { queue, from: 0, to: updateIdEnd, limit: trimmedPerOperationMax }
   const [runs, singles] = await Promise.all([
     shard.readKeptRuns(all),

@@ -11,7 +11,7 @@
  * each read, and the next one waits while the payer is over its budget.
  */
 import { mib } from '../../kit/limits.ts'
-import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
+import { updateIdEnd } from '../../shard/records/record-keys.ts'
 import type { LeaveReason } from '../../shard/records/record.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type {
@@ -20,6 +20,7 @@ import type {
   StoredLeftUpdate,
   StoredUpdate,
 } from '../../shard/records/stored-records.ts'
+import type { StoredQueue } from '../queue-reader.ts'
 import { lookCostMs, type LookPayer } from './look-payer.ts'
 import type { UpdateState } from '../../shard/records/replay-record.ts'
 
@@ -66,18 +67,6 @@ export interface FoundPage {
   readonly after: number | undefined
 }
 
-export interface LookBackOptions {
-  readonly queue: QueueId
-  readonly shard: Pick<
-    Shard,
-    'readUpdates' | 'readLeftUpdates' | 'readKeptRuns' | 'readDeadLetters' | 'highestIdBelow'
-  >
-  /** Returns the id below which no update is pending. */
-  floor(): number
-  /** Resolves when everything committed so far can be read from disk. */
-  settled(): Promise<void>
-}
-
 interface PageRead {
   readonly updates: readonly FoundUpdate[]
   /** The id at which to continue. */
@@ -93,16 +82,19 @@ const lookPageBytes = 1 * mib
 const foundBytesMax = 4 * mib
 
 export class LookBack {
-  readonly #options: LookBackOptions
+  readonly #stored: StoredQueue
+  readonly #floor: () => number
 
-  constructor(options: LookBackOptions) {
-    this.#options = options
+  /** @param floor - returns the id below which no update is pending */
+  constructor(stored: StoredQueue, floor: () => number) {
+    this.#stored = stored
+    this.#floor = floor
   }
 
   /** Returns the update with this id; undefined if there is none any more. */
   async get(updateId: number): Promise<FoundUpdate | undefined> {
     if (updateId >= updateIdEnd) return undefined
-    await this.#options.settled()
+    await this.#stored.settled()
     const { updates } = await this.#page({ from: updateId, to: updateId + 1, limit: 1 })
     return updates[0]
   }
@@ -117,7 +109,7 @@ export class LookBack {
     { after, before: to = updateIdEnd, limit }: LookRange,
     payer?: LookPayer,
   ): Promise<FoundPage> {
-    await this.#options.settled()
+    await this.#stored.settled()
     const updates: FoundUpdate[] = []
     let bytes = 0
     let from = after + 1
@@ -151,8 +143,8 @@ export class LookBack {
     page: { readonly before: number; readonly limit: number },
     payer?: LookPayer,
   ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly before: number | undefined }> {
-    const { shard, queue } = this.#options
-    await this.#options.settled()
+    const { shard, id: queue } = this.#stored
+    await this.#stored.settled()
     const updates: FoundUpdate[] = []
     let bytes = 0
     let to = page.before
@@ -186,7 +178,7 @@ export class LookBack {
   /** Reads dead letters alone: they may be far apart, and what lies between them is not read. */
   async #deadPage(range: Omit<IdRange, 'queue'>, payer?: LookPayer): Promise<PageRead> {
     await payer?.turn()
-    const { shard, queue } = this.#options
+    const { shard, id: queue } = this.#stored
     const page = { ...range, queue, bytesMax: lookPageBytes }
     const { deadLetters, next } = await shard.readDeadLetters(page)
     payer?.charge(lookCostMs(deadLetters))
@@ -196,10 +188,10 @@ export class LookBack {
   /** Reads all kinds of records of a range of ids, as far as each of them was read. */
   async #page(range: Omit<IdRange, 'queue'>, payer?: LookPayer): Promise<PageRead> {
     await payer?.turn()
-    const { shard, queue } = this.#options
+    const { shard, id: queue } = this.#stored
     const page = { ...range, queue, bytesMax: lookPageBytes }
     // An update that is confirmed during the reads is still shown as pending.
-    const floor = this.#options.floor()
+    const floor = this.#floor()
     const [stored, left, dead] = await Promise.all([
       shard.readUpdates(page),
       shard.readLeftUpdates(page),

@@ -31,21 +31,14 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
   const upstream = await startUpstream(t, answer)
   const bots = await BotsLife.open()
   const { clock, counters } = bots
-  const proxy = new UpstreamProxy({
-    upstream: { origin: upstream.url, prefix: '' },
-    clock,
-    counters,
-  })
+  const proxy = new UpstreamProxy({ origin: upstream.url, prefix: '' }, { clock, counters })
   const { app, listener } = createBotApi({
     bots: bots.registry,
     clock,
     counters,
     pacing: new TokenRefusals({ clock, clients: { mayRefuseNow: () => true } }),
     creationGate: { takeCreationSlot: () => ({ ok: true }) },
-    updatesReply: new UpdatesReply({
-      compressBytesMin: undefined,
-      pool: new CompressPool({ onFailure: () => undefined }),
-    }),
+    updatesReply: new UpdatesReply(new CompressPool(() => undefined)),
     filter: undefined,
     webhookConnectionsMax: 100,
     upstream: proxy,

@@ -44,12 +44,11 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     },
     observe: () => undefined,
   }
-  const replies = new UpstreamReplies({
-    upstream: { origin: upstream.url, prefix: '/p' },
-    clock,
-    counters,
-    openToken: (sealed) => (sealed === 'void' ? undefined : `token-${sealed}`),
-  })
+  const replies = new UpstreamReplies(
+    { origin: upstream.url, prefix: '/p' },
+    { clock, counters },
+    (sealed) => (sealed === 'void' ? undefined : `token-${sealed}`),
+  )
   t.after(() => replies.close())
   const intakeOf = (sealedToken: string): ReplyIntake =>
     replies.intakeOf({ sealedToken, isTest: false })

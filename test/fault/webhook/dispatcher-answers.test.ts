@@ -302,9 +302,10 @@ test('a proxy that stays silent is named', async (context) => {
     proxy.close()
   })
   const clock = new FakeClock()
-  const connect = createConnector({
-    clock,
-    proxy: { host: '127.0.0.1', port: portOf(proxy), authorization: undefined },
+  const connect = createConnector(clock, {
+    host: '127.0.0.1',
+    port: portOf(proxy),
+    authorization: undefined,
   })
   const network = { ...loopbackNetwork, connect }
   const silent = 'Proxy: no response to CONNECT in time'

@@ -38,7 +38,7 @@ let network: WebhookNetwork
 
 before(() => {
   authority = issueCertificate({ name: 'Test Authority', isAuthority: true })
-  const connect = createConnector({ clock: systemClock, trustRoots: () => [authority.cert] })
+  const connect = createConnector(systemClock, undefined, () => [authority.cert])
   network = { ...loopbackNetwork, connect }
 })
 
@@ -279,7 +279,7 @@ function silentPort(context: TestContext): Promise<RawServer> {
 }
 
 function withClock(clock: FakeClock): Partial<EndpointCheckOptions> {
-  return { clock, network: { ...network, connect: createConnector({ clock }) } }
+  return { clock, network: { ...network, connect: createConnector(clock) } }
 }
 
 test('a handshake that hangs ends as that of a delivery, and leaves nothing open', async (context) => {

@@ -15,12 +15,7 @@ async function setUp(
   { hosts = '', local }: { readonly hosts?: string; readonly local?: HostLookup } = {},
 ): Promise<SetUp> {
   const dns = await startDns(t)
-  const lookup = createHostLookup({
-    clock: systemClock,
-    servers: [`127.0.0.1:${dns.port}`],
-    readHosts: async () => hosts,
-    local,
-  })
+  const lookup = createHostLookup(systemClock, async () => hosts, local, [`127.0.0.1:${dns.port}`])
   return { dns, lookup }
 }
 

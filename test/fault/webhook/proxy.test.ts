@@ -44,7 +44,7 @@ async function through(
   const { host, port } = proxy
   const authorization =
     credentials === undefined ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
-  const connect = createConnector({ clock: systemClock, proxy: { host, port, authorization } })
+  const connect = createConnector(systemClock, { host, port, authorization })
   const network = networkThrough(connect)
   return {
     proxy,

@@ -64,7 +64,7 @@ test('an endpoint that falls over takes its backlog with few falls, and without 
     parts: {
       createState: (options) => new DeliveryState(options),
       createConnection: (options) => new Connection(options),
-      createPace: (limit) => new DeliveryPace({ limit, endpoint: new OpenPace() }),
+      createPace: (limit) => new DeliveryPace(limit, new OpenPace()),
     },
   })
   await paced.source.empty()

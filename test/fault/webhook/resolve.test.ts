@@ -25,11 +25,7 @@ interface SetUp {
 async function setUp(t: TestContext, found: readonly string[]): Promise<SetUp> {
   const dns = await startDns(t)
   dns.names.set(name, found)
-  const lookup = createHostLookup({
-    clock: systemClock,
-    servers: [`127.0.0.1:${dns.port}`],
-    readHosts: async () => '',
-  })
+  const lookup = createHostLookup(systemClock, async () => '', undefined, [`127.0.0.1:${dns.port}`])
   const clock = new FakeClock()
   let open = 0
   const addresses = new HostAddresses({

@@ -107,7 +107,7 @@ async function connectToServer(
   const url = `https://bot.example:${await listen(t, server)}/`
   const target = connectTarget(parseEndpoint(url, { local: true }), certificate)
   const { signal } = new AbortController()
-  const connect = createConnector({ clock: systemClock })
+  const connect = createConnector(systemClock)
   const socket = await connect({ target, address: '127.0.0.1', timeoutMs: 10_000, signal })
   socket.resume()
   t.after(() => void socket.destroy())

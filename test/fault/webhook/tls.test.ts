@@ -30,7 +30,7 @@ let network: typeof loopbackNetwork
 
 before(() => {
   authority = issueCertificate({ name: 'Test Authority', isAuthority: true })
-  const connect = createConnector({ clock: systemClock, trustRoots: () => [authority.cert] })
+  const connect = createConnector(systemClock, undefined, () => [authority.cert])
   network = { ...loopbackNetwork, connect }
 })
 

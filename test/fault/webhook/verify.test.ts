@@ -179,7 +179,7 @@ async function silentServer(
 test('one deadline covers all steps, and nothing stays open after it', async (context) => {
   const { port, sockets } = await silentServer(context)
   const clock = new FakeClock()
-  const network = { ...loopbackNetwork, connect: createConnector({ clock }) }
+  const network = { ...loopbackNetwork, connect: createConnector(clock) }
   const verification = verify(`https://bot.example:${port}/`, { clock, network })
   const outcome = assert.rejects(verification, refused('Connection timed out'))
   while (sockets.size === 0) await settle()
@@ -225,7 +225,7 @@ test('a proxy is asked for a tunnel to the checked address, with its credentials
   const network = {
     lookup: async () => ['192.0.2.7'],
     judge: async () => [true],
-    connect: createConnector({ clock: systemClock, proxy }),
+    connect: createConnector(systemClock, proxy),
   }
   assert.deepEqual(await verify('http://bot.example:8443/', { network }), { address: '192.0.2.7' })
   assert.deepEqual(heads, [
@@ -235,7 +235,7 @@ test('a proxy is asked for a tunnel to the checked address, with its credentials
 
 function throughProxy(port: number): Partial<Verification> {
   const proxy = { host: '127.0.0.1', port, authorization: undefined }
-  const connect = createConnector({ clock: systemClock, proxy })
+  const connect = createConnector(systemClock, proxy)
   return { certificate: pair.cert, network: { ...loopbackNetwork, connect } }
 }
 

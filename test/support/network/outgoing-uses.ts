@@ -151,12 +151,11 @@ export const outgoingUses: Readonly<Record<string, OutgoingUse>> = {
     lateStepMs: 10_000,
     ask: async (t, { origin, clock }) => {
       const counted: string[] = []
-      const replies = new UpstreamReplies({
-        upstream: { origin, prefix: '' },
-        clock,
-        counters: { ...noCounters, add: (name) => void counted.push(name) },
-        openToken: (sealed) => sealed,
-      })
+      const replies = new UpstreamReplies(
+        { origin, prefix: '' },
+        { clock, counters: { ...noCounters, add: (name) => void counted.push(name) } },
+        (sealed) => sealed,
+      )
       t.after(() => replies.close())
       const intake = replies.intakeOf({ sealedToken: token, isTest: false })
       const body = Buffer.from('{"method":"sendMessage"}')
@@ -171,11 +170,7 @@ export const outgoingUses: Readonly<Record<string, OutgoingUse>> = {
     isFirstLineEnough: false,
     lateStepMs: 3_600_000,
     ask: async (t, { origin, clock }) => {
-      const proxy = new UpstreamProxy({
-        upstream: { origin, prefix: '' },
-        clock,
-        counters: noCounters,
-      })
+      const proxy = new UpstreamProxy({ origin, prefix: '' }, { clock, counters: noCounters })
       const app = Fastify()
       proxy.addTo(app)
       app.get('/call', (_request, reply) => {

@@ -238,7 +238,7 @@ export class BotsLife {
         budget: new WindowBudget(1_000_000),
         limits,
         retention,
-        levels: new QueueLevels({ clock, limits, report }),
+        levels: new QueueLevels(limits, clock, report),
         report,
         webhooks: this.webhooks,
         tracer: new Tracer((span) => void this.spans.push(span)),

@@ -101,7 +101,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
           )
           return this.#state
         },
-        createPace: (limit) => new DeliveryPace({ limit }),
+        createPace: (limit) => new DeliveryPace(limit),
         createConnection: (options) => new SimulatedConnection(options, world, this).asConnection(),
       },
     })

@@ -11,7 +11,7 @@ export function loopbackNetworkOf(clock: Clock): WebhookNetwork {
   return {
     lookup: async () => ['127.0.0.1'],
     judge: async (addresses) => addresses.map(() => true),
-    connect: createConnector({ clock }),
+    connect: createConnector(clock),
   }
 }
 

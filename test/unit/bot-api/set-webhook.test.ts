@@ -4,7 +4,7 @@ import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { makeSetWebhook } from '../../../src/bot-api/set-webhook.ts'
 import { read } from '../../support/bots/read-params.ts'
 
-const setWebhook = makeSetWebhook({ webhookConnectionsMax: 100 })
+const setWebhook = makeSetWebhook(100)
 
 /** Calls the method with these parameters; returns its description and how often the webhook was changed. */
 async function call(query: string, unread?: string, type = 'text/plain') {

@@ -18,16 +18,18 @@ function startedBy(starts: (nth: number) => void): {
   const { shard } = new ShardLife(new MemoryStore(), clock)
   const atMs: number[] = []
   const logged: object[] = []
-  const starter = new WebhookStarter({
-    clock,
-    log: { debug: skip, info: skip, warn: skip, error: (details) => void logged.push(details) },
-    bots: {
+  const starter = new WebhookStarter(
+    {
       async startWebhooks() {
         atMs.push(clock.monotonicMs())
         starts(atMs.length)
       },
     },
-  })
+    {
+      clock,
+      log: { debug: skip, info: skip, warn: skip, error: (details) => void logged.push(details) },
+    },
+  )
   return { clock, starter, shard, atMs, logged }
 }
 

@@ -7,7 +7,7 @@ import { sourceOf } from '../../support/producers/page-source.ts'
 
 function poolOf(t: TestContext, pendingMax = 32): { pool: CompressPool; failures: unknown[] } {
   const failures: unknown[] = []
-  const pool = new CompressPool({ onFailure: (error) => failures.push(error), pendingMax })
+  const pool = new CompressPool((error) => failures.push(error), pendingMax)
   t.after(() => pool.close())
   return { pool, failures }
 }
@@ -88,5 +88,5 @@ test('a closed pool compresses nothing, and what waited is not lost', async (t) 
 })
 
 test('a pool that was never used closes immediately', async () => {
-  await new CompressPool({ onFailure: () => assert.fail() }).close()
+  await new CompressPool(() => assert.fail()).close()
 })

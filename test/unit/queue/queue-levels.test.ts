@@ -7,11 +7,11 @@ import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 class LevelsLife {
   readonly events: NewOperatorEvent[] = []
-  readonly levels = new QueueLevels({
-    clock: new FakeClock(),
-    limits: { updateBytesMax: 100, pendingUpdatesMax: 100, pendingBytesMax: 1_000 },
-    report: (event) => void this.events.push(event),
-  })
+  readonly levels = new QueueLevels(
+    { updateBytesMax: 100, pendingUpdatesMax: 100, pendingBytesMax: 1_000 },
+    new FakeClock(),
+    (event) => void this.events.push(event),
+  )
 
   note(count: number, bytes = 0, queue = 4711): void {
     this.levels.note(queue, { count, bytes, nextId: 1 }, 10)

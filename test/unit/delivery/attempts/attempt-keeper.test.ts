@@ -12,7 +12,7 @@ function setUp() {
   const clock = new FakeClock()
   const log = new AttemptLog()
   const stored: AttemptsRecord[] = []
-  const keeper = new AttemptKeeper({ clock, log, store: (record) => stored.push(record) })
+  const keeper = new AttemptKeeper(log, clock, (record) => stored.push(record))
   const add = (error: string | undefined): void => {
     const attempt = { updateId: 1, status: 1, durationMs: 1, nextRetryMs: NaN, address: '::1' }
     const outcome = error === undefined ? 'delivered' : 'rejected'

@@ -8,7 +8,7 @@ test('no second has more deliveries than the limit when they are written late, a
   for (let seed = 1; seed <= 50; seed++) {
     const luck = new Luck(seed)
     const perSecond = luck.pick([1, 2, 7, 20, 100, 999])
-    const pace = new DeliveryPace({ limit: () => perSecond })
+    const pace = new DeliveryPace(() => perSecond)
     const writtenMs: number[] = []
     let nowMs = 0
     const clock = { monotonicMs: () => nowMs }

@@ -36,7 +36,7 @@ test('without a limit and without an outage nothing waits and no clock is read',
 
 test('a limit is in effect immediately when it is set, changed and removed', () => {
   let limit: number | undefined
-  const pace = new DeliveryPace({ limit: () => limit })
+  const pace = new DeliveryPace(() => limit)
   limit = 5
   assert.equal(sendAll(pace, 0, 10_000), 49)
   limit = 100
@@ -48,7 +48,7 @@ test('a limit is in effect immediately when it is set, changed and removed', () 
 })
 
 test('retries count like first attempts', () => {
-  const pace = new DeliveryPace({ limit: () => 5 })
+  const pace = new DeliveryPace(() => 5)
   let sent = 0
   for (let nowMs = 0; nowMs < 10_000; nowMs++) {
     pace.refresh(nowMs)
@@ -67,7 +67,7 @@ test('the pace of the endpoint counts beside the limit, and the lower one of bot
     [50, [9, 19, 25, 25]],
     [10, [5, 5, 5, 5]],
   ] as const) {
-    const pace = new DeliveryPace({ limit: () => limit })
+    const pace = new DeliveryPace(() => limit)
     failFor(pace, 0, 1_000)
     assert.equal(pace.endpointPerSecond, 20)
     const sent = [1_000, 1_500, 2_000, 2_500].map((fromMs) => sendAll(pace, fromMs, fromMs + 500))
@@ -79,7 +79,7 @@ test('the pace of the endpoint counts beside the limit, and the lower one of bot
 })
 
 test('a delivery that was taken earlier is not sent before its turn', () => {
-  const pace = new DeliveryPace({ limit: () => 10 })
+  const pace = new DeliveryPace(() => 10)
   pace.refresh(0)
   assert.equal(pace.waitMs(200), 0)
   pace.taken(200)

@@ -30,7 +30,7 @@ function erase(life: QueueLife, noted?: number[]): Promise<ErasedPending> {
 function eraseLeft(life: QueueLife, noted?: number[]): Promise<number> {
   const { shard } = life.life
   const { floor } = life.queue
-  return life.wait(eraseKept({ ...ofA(noted), queue: life.id, shard, floor }))
+  return life.wait(eraseKept({ id: life.id, shard }, floor, ofA(noted)))
 }
 
 for (const where of ['in memory', 'on disk', 'both'] as const) {
@@ -177,7 +177,7 @@ test('an erasure pays for all that it reads of a queue, wherever that is, and ea
   await life.wait(life.queue.advance((kept.at(-1) ?? 0) + 1, 'confirm'))
   const { shard } = life.life
   const eraseLeftOf = (payer: TestPayer) =>
-    eraseKept({ ...ofA(), payer, queue: life.id, shard, floor: life.queue.floor })
+    eraseKept({ id: life.id, shard }, life.queue.floor, { ...ofA(), payer })
   await paysFor(life, count, eraseLeftOf)
   await life.push(count)
   await paysFor(life, count, (payer) => life.queue.erase({ ...ofA(), payer }))

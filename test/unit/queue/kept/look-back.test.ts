@@ -171,7 +171,7 @@ test('what is too old goes and its records with it, a run as a whole', async () 
   await life.clock.advance(50)
   const { shard } = life.life
   const bounds = { leftFromMs: life.clock.nowMs() - 5_000, bytes: 1_000 }
-  const oldestMs = await life.wait(trimKept({ queue: life.id, shard }, bounds))
+  const oldestMs = await life.wait(trimKept({ id: life.id, shard }, bounds))
   assert.equal(oldestMs, leftAtMs)
   assert.deepEqual(await statesOf(life), ['-2 delivered', '-1 pending'])
   await life.clock.advance(1_000)
@@ -182,7 +182,7 @@ test('what is too old goes and its records with it, a run as a whole', async () 
   ]
   assert.deepEqual(await life.store.getMany(gone), [undefined, undefined, undefined])
   assert.deepEqual(keptBy(life), { count: 1, bytes: textBytes })
-  await life.wait(trimKept({ queue: life.id, shard }, { leftFromMs: Infinity, bytes: 0 }))
+  await life.wait(trimKept({ id: life.id, shard }, { leftFromMs: Infinity, bytes: 0 }))
   const rest = [kinds.keptState.key(life.id), kinds.leftUpdate.key(life.id, third)]
   assert.deepEqual(await life.store.getMany(rest), [undefined, undefined])
 })
@@ -375,7 +375,7 @@ test('a trim that is under way deletes nothing of a new numbering with the same 
   const bounds = { leftFromMs: Number.POSITIVE_INFINITY, bytes: 0 }
   // Ids that the trim deletes last.
   random += 8_900 / 2 ** 27
-  const trimmed = trimKept({ queue: life.id, shard }, bounds)
+  const trimmed = trimKept({ id: life.id, shard }, bounds)
   await life.wait(life.queue.renumber())
   await trimmed
   const ids = await life.push(2)
