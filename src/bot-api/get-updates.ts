@@ -1,4 +1,4 @@
-import { allowedUpdatesOfPoll } from '../queue/filter.ts'
+import { allowedUpdatesOfPoll } from '../queue/allowed-updates.ts'
 import { paramsNote, typesNote } from './params-note.ts'
 import type { MethodReply, MethodCall } from './method-call.ts'
 

@@ -5,7 +5,7 @@
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { SetWebhookRequest } from '../bots/set-webhook-request.ts'
 import { PostboteError } from '../kit/errors.ts'
-import { allowedUpdatesOfWebhook } from '../queue/filter.ts'
+import { allowedUpdatesOfWebhook } from '../queue/allowed-updates.ts'
 import { readCertificates } from '../delivery/endpoint/certificate.ts'
 import type { WebhookRecord } from '../shard/records/bot-record.ts'
 import { badWebhook, tidyUrl } from '../delivery/endpoint/endpoint.ts'

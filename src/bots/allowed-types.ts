@@ -2,7 +2,7 @@
  * How a queue's settings hold `allowed_updates`. A bot that names none gets the default set of the version that runs, so
  * nothing is stored for it: a type that a later version adds to the default set reaches this bot, too.
  */
-import type { AllowedTypes } from '../queue/filter.ts'
+import type { AllowedTypes } from '../queue/allowed-updates.ts'
 import type { QueueSettings } from '../shard/records/bot-record.ts'
 
 /** Earlier versions stored their default set where a bot named none: the types 0 to 21 without five. Do not change. */

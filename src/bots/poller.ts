@@ -15,7 +15,7 @@
 import type { Timer } from '../kit/clock.ts'
 import { type ErrorCode, PostboteError } from '../kit/errors.ts'
 import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../kit/lease.ts'
-import type { AllowedTypes } from '../queue/filter.ts'
+import type { AllowedTypes } from '../queue/allowed-updates.ts'
 import {
   type PollConflict,
   type PollTerms,

@@ -1,5 +1,5 @@
 /** What setWebhook asks for, as the parties that read and do it share it. */
-import type { AllowedTypes } from '../queue/filter.ts'
+import type { AllowedTypes } from '../queue/allowed-updates.ts'
 import type { WebhookRecord } from '../shard/records/bot-record.ts'
 
 /** A setWebhook call whose syntax was checked. */

@@ -2,7 +2,7 @@ import { type ClientPresence, type PollReply, Poller } from '../../../src/bots/p
 import { RefusalPacer } from '../../../src/admission/refusal-pacer.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'
 import { QueueLife, type QueueLifeOptions } from '../queue/queue-life.ts'
-import type { AllowedTypes } from '../../../src/queue/filter.ts'
+import type { AllowedTypes } from '../../../src/queue/allowed-updates.ts'
 import type { PollConflict } from '../../../src/queue/poll.ts'
 
 /** A poller over a real queue. It logs the outcome of each call with its time: ids, or the error. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { allowedUpdatesOfPoll } from '../../../src/queue/filter.ts'
+import { allowedUpdatesOfPoll } from '../../../src/queue/allowed-updates.ts'
 import { deriveOrderingKey, keysMeantBy } from '../../../src/queue/check/ordering-key.ts'
 import { assertTelegramFields } from '../../../src/queue/check/telegram-fields.ts'
 import { lifeS } from '../../../src/queue/check/time-to-live.ts'

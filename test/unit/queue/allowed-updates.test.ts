@@ -5,7 +5,7 @@ import {
   allowedUpdatesLengthMax,
   allowedUpdatesOfPoll,
   allowedUpdatesOfWebhook,
-} from '../../../src/queue/filter.ts'
+} from '../../../src/queue/allowed-updates.ts'
 import {
   allTypes,
   defaultTypesMask,
