@@ -1,5 +1,6 @@
 /** The errors that calls can get, and their schema. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
+import * as is from './words.ts'
 import type { ErrorCode } from '../kit/errors.ts'
 import type { OperationRow } from './operation.ts'
 
@@ -50,10 +51,10 @@ export function errorSchema(kind?: {
   readonly codes: readonly ErrorCode[]
 }): TSchema {
   const { name = 'Error', codes } = kind ?? {}
-  const code = Type.String({
+  const code = is.text({
     description: 'A stable code of docs/reference/errors.md.',
     ...(codes === undefined ? {} : { enum: codes }),
   })
-  const message = Type.String({ description: 'A text for people. It may change.' })
-  return Type.Object({ error: Type.Object({ code, message }) }, { $id: name })
+  const message = is.text('A text for people. It may change.')
+  return is.named(name, { error: is.object({ code, message }) })
 }

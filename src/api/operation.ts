@@ -14,8 +14,9 @@
  * group also needs a line in modules/api-operations.ts and one in modules/private-api.ts. A handler whose result differs from its
  * row does not compile.
  *
- * All schemas are behind functions: a worker makes those of queries and bodies at its start, and those of results only if
- * somebody asks for the document. A row imports nothing of the server but lists of words and bounds.
+ * The words for its fields are in words.ts. All schemas are behind functions: a worker makes those of queries and bodies at its
+ * start, and those of results only if somebody asks for the document. A row imports nothing of the server but lists of words
+ * and bounds.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { ErrorCode } from '../kit/errors.ts'

@@ -2,7 +2,7 @@
 import { type TUnsafe, Type } from 'typebox'
 import type { ErrorCode } from '../kit/errors.ts'
 import { type UpdateType, updateTypes } from '../kit/update-types.ts'
-import { fieldSchemas } from './field-schemas.ts'
+import * as is from './words.ts'
 
 /** The codes of a push, in addition to those of every call (protocol.md §9.3). */
 export const pushErrors = [
@@ -18,16 +18,17 @@ export const pushErrors = [
 
 /** Returns the schema of what a push returns. */
 export function pushResult() {
-  const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
-  const stored = Type.Object(
-    { update_id: fieldSchemas.updateId(), duplicate: Type.Optional(duplicate) },
-    { $id: 'StoredUpdate', description: 'The update is on disk.' },
+  const duplicate = is.exactly(true, 'An earlier push with this key stored it.')
+  const stored = is.named('StoredUpdate', 'The update is on disk.', {
+    update_id: is.updateId(),
+    duplicate: is.optional(duplicate),
+  })
+  const filtered = is.named(
+    'FilteredUpdate',
+    'The bot does not want this type; nothing was stored.',
+    { filtered: is.exactly(true) },
   )
-  const filtered = Type.Object(
-    { filtered: Type.Literal(true) },
-    { $id: 'FilteredUpdate', description: 'The bot does not want this type; nothing was stored.' },
-  )
-  return Type.Union([stored, filtered], {
+  return is.either([stored, filtered], {
     $id: 'PushResult',
     description: 'The result of the push.',
   })
@@ -38,7 +39,7 @@ type AnyUpdate = { readonly [Type in UpdateType]?: object }
 
 /** Returns the schema of an update without its id. */
 export function updateSchema(): TUnsafe<AnyUpdate> {
-  const types = updateTypes.map((type) => [type, Type.Optional(Type.Object({}))])
+  const types = updateTypes.map((type) => [type, is.optional(is.object({}))])
   return Type.Unsafe<AnyUpdate>(
     Type.Object(Object.fromEntries(types), {
       $id: 'Update',

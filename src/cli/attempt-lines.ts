@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
-import { fieldSchemas } from '../api/field-schemas.ts'
+import * as is from '../api/words.ts'
 import type { Unchanging } from '../api/operation.ts'
 import { tableLines } from './output/print-result.ts'
 import { itemTable } from './remote/cells.ts'
 
-type AttemptJson = Unchanging<Static<ReturnType<typeof fieldSchemas.attempt>>>
+type AttemptJson = Unchanging<Static<ReturnType<typeof is.attempt>>>
 
 /** Returns attempts for people. */
 export function attemptLines({
@@ -24,7 +24,7 @@ export function attemptLines({
     ...(hasHeaders ? { response_headers: headersText(headers) } : {}),
     ...(hasBodies ? { response_body: body } : {}),
   }))
-  return tableLines(itemTable(fieldSchemas.attempt(), shown, fields, 'others'))
+  return tableLines(itemTable(is.attempt(), shown, fields, 'others'))
 }
 
 type Headers = NonNullable<AttemptJson['response_headers']>

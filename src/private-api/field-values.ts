@@ -1,12 +1,12 @@
-/** Values of the fields that several answers have. Their schemas are in api/field-schemas.ts. */
+/** Values of the fields that several answers have. Their schemas are in api/words.ts. */
 import type { Static } from 'typebox'
 import type { BotSummary } from '../bots/bot-service.ts'
-import type { fieldSchemas } from '../api/field-schemas.ts'
+import type * as is from '../api/words.ts'
 import type { Unchanging } from '../api/operation.ts'
 import type { Attempt } from '../delivery/attempts/attempt.ts'
 import { shownHeadersIn } from '../delivery/attempts/response-headers.ts'
 
-type AttemptJson = Unchanging<Static<ReturnType<typeof fieldSchemas.attempt>>>
+type AttemptJson = Unchanging<Static<ReturnType<typeof is.attempt>>>
 
 export const fieldValues = {
   botNames: ({ botId, firstName, username, createdAtMs }: BotSummary) => ({

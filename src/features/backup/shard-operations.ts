@@ -1,10 +1,7 @@
 /** The calls about shards: where they are, a check, and all of their records. */
-import { Type } from 'typebox'
 import { shardsMax } from '../../kit/limits.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { content, declareOperations } from '../../api/operation.ts'
-
-const { count, fileDamage, shard } = fieldSchemas
 
 const shardsPath = '/v1/shards'
 const shardPath = `${shardsPath}/:shard` as const
@@ -19,21 +16,17 @@ export const shardOperations = declareOperations('server', {
     description:
       'The shard of a bot is the first 12 bits of the SHA-256 of its decimal id, modulo the number of shards.',
     result: () =>
-      Type.Object(
-        {
-          shards: Type.Integer({
-            minimum: 1,
-            maximum: shardsMax,
-            description: 'The number of shards, a power of two.',
-          }),
-          groups: Type.Array(Type.Array(shard()), {
-            description:
-              'The shards that the answering node has: a list for each of its workers that has any.',
-          }),
-          version: count('Another number whenever the other fields change.'),
-        },
-        { $id: 'ShardList', description: 'Where the shards are.' },
-      ),
+      is.named('ShardList', 'Where the shards are.', {
+        shards: is.integer('The number of shards, a power of two.', {
+          minimum: 1,
+          maximum: shardsMax,
+        }),
+        groups: is.list(
+          is.list(is.shard()),
+          'The shards that the answering node has: a list for each of its workers that has any.',
+        ),
+        version: is.count('Another number whenever the other fields change.'),
+      }),
   },
   checkShard: {
     route: `POST ${shardPath}/check`,
@@ -43,18 +36,12 @@ export const shardOperations = declareOperations('server', {
     description:
       'Responds when all files of the shard have been read. The shard is served meanwhile.',
     result: () =>
-      Type.Object(
-        {
-          shard: shard(),
-          files: count('The number of files that were read.'),
-          damages_found: count('The number of damaged places.'),
-          damages: Type.Array(fileDamage({})),
-        },
-        {
-          $id: 'ShardCheck',
-          description: 'What the check has found; `damages` has the first places.',
-        },
-      ),
+      is.named('ShardCheck', 'What the check has found; `damages` has the first places.', {
+        shard: is.shard(),
+        files: is.count('The number of files that were read.'),
+        damages_found: is.count('The number of damaged places.'),
+        damages: is.list(is.fileDamage({})),
+      }),
   },
   exportShard: {
     route: `GET ${shardPath}/records`,

@@ -2,7 +2,8 @@
 import { type Static, Type } from 'typebox'
 import type { ErrorCode } from '../../kit/errors.ts'
 import { botIdMax, botIdMin, ttlSMax } from '../../kit/limits.ts'
-import { fieldSchemas, namePattern } from '../../api/field-schemas.ts'
+import { namePattern } from '../../api/words.ts'
+import * as is from '../../api/words.ts'
 import {
   connectionsCapMax,
   headersMax,
@@ -14,21 +15,6 @@ import { errorSchema } from '../../api/error-schema.ts'
 import { botPath, declareOperations, lines, type Unchanging } from '../../api/operation.ts'
 import { webhookFields } from './webhook-operations.ts'
 import { needs as relay } from '../relay/needs.ts'
-
-const {
-  age,
-  botId,
-  botNames,
-  bytes,
-  count,
-  health,
-  idempotencyKey,
-  mode,
-  orNull,
-  overlap,
-  preciseTime,
-  time,
-} = fieldSchemas
 
 /**
  * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough
@@ -87,18 +73,15 @@ export const botOperations = declareOperations('bots', {
       'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns. With `--foreign-tokens`, `token` is one that another server has made.',
     body: () => registration(),
     result: () =>
-      Type.Object(
-        {
-          ...issued(),
-          same_username: Type.Optional(
-            Type.Array(botId(), {
-              description:
-                'Other bots with this username, in any case. The server allows that; as far as its workers know and respond.',
-            }),
+      is.named('RegisteredBot', 'A new bot with its token.', {
+        ...issued(),
+        same_username: is.optional(
+          is.list(
+            is.botId(),
+            'Other bots with this username, in any case. The server allows that; as far as its workers know and respond.',
           ),
-        },
-        { $id: 'RegisteredBot', description: 'A new bot with its token.' },
-      ),
+        ),
+      }),
     errors: ['BOT_EXISTS', 'BOT_NOT_SERVED'],
   },
   registerBots: {
@@ -118,7 +101,7 @@ export const botOperations = declareOperations('bots', {
     results: () => ({
       200: lines(
         [
-          Type.Union([
+          is.either([
             keyedBot(),
             duplicateBot(),
             errorSchema({ name: 'RegistrationError', codes: registrationErrors }),
@@ -140,22 +123,20 @@ export const botOperations = declareOperations('bots', {
     summary: 'Returns the state of a bot',
     result: () => {
       const queue = queueFields()
-      const test = Type.Object(queue, {
-        $id: 'QueueState',
-        description: 'The state of one queue of a bot, and of its webhook.',
-      })
-      return Type.Object(
-        {
-          ...botNames(),
-          validate: validation(),
-          ...settings(),
-          ...headerNames(),
-          relay: Type.Optional(relay.relayFields()),
-          ...queue,
-          test,
-        },
-        { $id: 'BotState', description: 'The bot with its queue; `test` is its /test/ queue.' },
+      const test = is.named(
+        'QueueState',
+        'The state of one queue of a bot, and of its webhook.',
+        queue,
       )
+      return is.named('BotState', 'The bot with its queue; `test` is its /test/ queue.', {
+        ...is.botNames(),
+        validate: validation(),
+        ...settings(),
+        ...headerNames(),
+        relay: is.optional(relay.relayFields()),
+        ...queue,
+        test,
+      })
     },
   },
   changeBot: {
@@ -169,21 +150,20 @@ export const botOperations = declareOperations('bots', {
       'Fields that are left out stay, and null takes a setting back. With `validate`, every push to the bot is checked as with `validate=telegram`. The values of headers are never shown.',
     checked: 'names',
     body: () =>
-      Type.Object(
-        {
-          validate: Type.Optional(validation()),
-          first_name: Type.Optional(Type.String(nameRules.first_name)),
-          username: Type.Optional(Type.String(nameRules.username)),
-          ...settings(),
-          headers: Type.Optional(orNull(headerValues())),
-        },
-        { additionalProperties: false },
-      ),
+      is.only({
+        validate: is.optional(validation()),
+        first_name: is.optional(is.text(nameRules.first_name)),
+        username: is.optional(is.text(nameRules.username)),
+        ...settings(),
+        headers: is.optional(is.orNull(headerValues())),
+      }),
     result: () =>
-      Type.Object(
-        { bot_id: botId(), validate: validation(), ...settings(), ...headerNames() },
-        { $id: 'ChangedBot', description: 'The bot with its settings.' },
-      ),
+      is.named('ChangedBot', 'The bot with its settings.', {
+        bot_id: is.botId(),
+        validate: validation(),
+        ...settings(),
+        ...headerNames(),
+      }),
   },
   removeBot: {
     route: `DELETE ${botPath}`,
@@ -193,10 +173,10 @@ export const botOperations = declareOperations('bots', {
     done: 'removed bot {id}',
     summary: 'Removes a bot and its queues',
     result: () =>
-      Type.Object(
-        { bot_id: botId(), removed: Type.Literal(true) },
-        { $id: 'RemovedBot', description: 'The bot that was removed.' },
-      ),
+      is.named('RemovedBot', 'The bot that was removed.', {
+        bot_id: is.botId(),
+        removed: is.exactly(true),
+      }),
   },
   rotateToken: {
     route: `POST ${botPath}/token`,
@@ -208,30 +188,21 @@ export const botOperations = declareOperations('bots', {
     description:
       'The old token stays valid for `overlap` seconds. Default: 0, not at all. With `--foreign-tokens`, `token` is one that another server has made for this bot.',
     body: () =>
-      orNull(
-        Type.Object(
-          { overlap: overlap(tokenOverlapSMax), token: foreignToken() },
-          { additionalProperties: false },
-        ),
-      ),
-    result: () =>
-      Type.Object(issued(), { $id: 'IssuedToken', description: 'A bot with its new token.' }),
+      is.orNull(is.only({ overlap: is.overlap(tokenOverlapSMax), token: foreignToken() })),
+    result: () => is.named('IssuedToken', 'A bot with its new token.', issued()),
   },
 })
 
 function registration() {
-  return Type.Object(
-    { ...registrationFields(), token: foreignToken() },
-    { additionalProperties: false },
-  )
+  return is.only({ ...registrationFields(), token: foreignToken() })
 }
 
 function registrationFields() {
   return {
-    bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
-    first_name: Type.String(nameRules.first_name),
-    username: Type.String(nameRules.username),
-    polls: Type.Optional(orNull(polls())),
+    bot_id: is.optional(is.integer({ minimum: botIdMin, maximum: botIdMax })),
+    first_name: is.text(nameRules.first_name),
+    username: is.text(nameRules.username),
+    polls: is.optional(is.orNull(polls())),
   }
 }
 
@@ -241,74 +212,64 @@ export type RegistrationLine = Unchanging<Static<ReturnType<typeof registrationL
 /** Returns the schema of a line of registrations. */
 export function registrationLine() {
   const { drop_pending_updates: _ofAnOldBot, ...webhook } = webhookFields()
-  return Type.Object(
+  return is.onlyNamed(
+    'RegistrationLine',
+    'A bot with its key, and its webhook as for setWebhook.',
     {
       ...registrationFields(),
-      idempotency_key: idempotencyKey(),
-      webhook: Type.Optional(Type.Object(webhook, { additionalProperties: false })),
-    },
-    {
-      $id: 'RegistrationLine',
-      additionalProperties: false,
-      description: 'A bot with its key, and its webhook as for setWebhook.',
+      idempotency_key: is.idempotencyKey(),
+      webhook: is.optional(is.only(webhook)),
     },
   )
 }
 
 function keyedBot() {
-  return Type.Object(
-    {
-      ...issued(),
-      webhook_error: Type.Optional(
-        Type.Object(
-          { code: Type.String(), message: Type.String() },
-          { description: 'Why the bot is registered without its webhook.' },
-        ),
-      ),
-    },
-    { $id: 'KeyedBot', description: 'A new bot with its token.' },
-  )
+  return is.named('KeyedBot', 'A new bot with its token.', {
+    ...issued(),
+    webhook_error: is.optional(
+      is.described('Why the bot is registered without its webhook.', {
+        code: is.text(),
+        message: is.text(),
+      }),
+    ),
+  })
 }
 
 function duplicateBot() {
-  return Type.Object(
-    { bot_id: botId(), duplicate: Type.Literal(true) },
-    { $id: 'DuplicateBot', description: 'The bot that was registered with this key before.' },
-  )
+  return is.named('DuplicateBot', 'The bot that was registered with this key before.', {
+    bot_id: is.botId(),
+    duplicate: is.exactly(true),
+  })
 }
 
 /** What an operator may set for a bot; those that are not set are absent. */
 function settings() {
-  const delay = Type.Integer({ minimum: 0, maximum: retryDelaySMax })
+  const delay = is.integer({ minimum: 0, maximum: retryDelaySMax })
   return {
-    polls: Type.Optional(orNull(polls())),
-    default_ttl: Type.Optional(
-      orNull(
-        Type.Integer({
-          minimum: 1,
-          maximum: ttlSMax,
-          description:
-            'Seconds after which an update expires whose producer names no time. Types that expire sooner still do.',
-        }),
+    polls: is.optional(is.orNull(polls())),
+    default_ttl: is.optional(
+      is.orNull(
+        is.integer(
+          'Seconds after which an update expires whose producer names no time. Types that expire sooner still do.',
+          { minimum: 1, maximum: ttlSMax },
+        ),
       ),
     ),
-    connections_cap: Type.Optional(
-      orNull(
-        Type.Integer({
+    connections_cap: is.optional(
+      is.orNull(
+        is.integer('The most connections of its webhooks, whatever the bot asks for.', {
           minimum: 1,
           maximum: connectionsCapMax,
-          description: 'The most connections of its webhooks, whatever the bot asks for.',
         }),
       ),
     ),
-    retry_delays: Type.Optional(
-      orNull(
-        Type.Array(delay, {
-          minItems: 1,
-          maxItems: retryDelaysMax,
-          description:
-            'Seconds before the next attempt after each failure of an update. The last one repeats, and is drawn between it and its double.',
-        }),
+    retry_delays: is.optional(
+      is.orNull(
+        is.list(
+          delay,
+          'Seconds before the next attempt after each failure of an update. The last one repeats, and is drawn between it and its double.',
+          { minItems: 1, maxItems: retryDelaysMax },
+        ),
       ),
     ),
   }
@@ -316,10 +277,8 @@ function settings() {
 
 function headerNames() {
   return {
-    headers: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'The names of the headers that each delivery has for the bot.',
-      }),
+    headers: is.optional(
+      is.list(is.text(), 'The names of the headers that each delivery has for the bot.'),
     ),
   }
 }
@@ -329,7 +288,7 @@ function headerValues() {
     Type.Object(
       {},
       {
-        additionalProperties: Type.String({ maxLength: headerValueLengthMax }),
+        additionalProperties: is.text({ maxLength: headerValueLengthMax }),
         maxProperties: headersMax,
         description: 'Headers of each delivery, by their names.',
       },
@@ -339,66 +298,62 @@ function headerValues() {
 
 /** Checked by the handler, so that no error shows a token. */
 function foreignToken() {
-  return Type.Optional(
-    Type.String({
-      description:
-        'a token that another server has made (`--foreign-tokens`), `<bot_id>:` and 35 to 60 characters; absent for a new one',
-    }),
+  return is.optional(
+    is.text(
+      'a token that another server has made (`--foreign-tokens`), `<bot_id>:` and 35 to 60 characters; absent for a new one',
+    ),
   )
 }
 
 function issued() {
   return {
-    bot_id: botId(),
-    token: Type.String({ description: 'The complete token. It is shown only this once.' }),
+    bot_id: is.botId(),
+    token: is.text('The complete token. It is shown only this once.'),
   }
 }
 
 function polls() {
-  return Type.Literal('take_over', {
-    description:
-      'A later getUpdates call ends the one that waits with an empty list, instead of 409.',
-  })
+  return is.exactly(
+    'take_over',
+    'A later getUpdates call ends the one that waits with an empty list, instead of 409.',
+  )
 }
 
 function validation() {
-  return orNull(Type.Literal('telegram', { description: 'What each push is checked for.' }))
+  return is.orNull(is.exactly('telegram', 'What each push is checked for.'))
 }
 
 /** The fields of one queue. docs/use/api.md explains them. */
 function queueFields() {
-  const text = Type.String()
+  const text = is.text()
   return {
-    mode: mode(),
-    pending: count('Updates that the bot has not confirmed, or its webhook has not accepted.'),
-    pending_bytes: bytes('Their bytes.'),
-    next_update_id: count('The id of the next update.'),
-    oldest_age: orNull(age('The age of the oldest of them, in seconds.')),
-    dead_letters: count('The number of dead letters.'),
-    waiting_poll: Type.Boolean({ description: 'Whether a getUpdates call waits.' }),
-    webhook_host: orNull(text),
-    max_connections: orNull(count('How many connections the webhook may have now.')),
-    last_error_date: orNull(time('When the last attempt failed.')),
-    last_error_message: orNull(text),
-    paused: Type.Boolean({ description: 'Whether the operator has stopped deliveries.' }),
-    deliveries_per_second: orNull(
-      Type.Number({ exclusiveMinimum: 0, description: 'The limit of deliveries.' }),
+    mode: is.mode(),
+    pending: is.count('Updates that the bot has not confirmed, or its webhook has not accepted.'),
+    pending_bytes: is.bytes('Their bytes.'),
+    next_update_id: is.count('The id of the next update.'),
+    oldest_age: is.orNull(is.age('The age of the oldest of them, in seconds.')),
+    dead_letters: is.count('The number of dead letters.'),
+    waiting_poll: is.flag('Whether a getUpdates call waits.'),
+    webhook_host: is.orNull(text),
+    max_connections: is.orNull(is.count('How many connections the webhook may have now.')),
+    last_error_date: is.orNull(is.time('When the last attempt failed.')),
+    last_error_message: is.orNull(text),
+    paused: is.flag('Whether the operator has stopped deliveries.'),
+    deliveries_per_second: is.orNull(
+      is.number('The limit of deliveries.', { exclusiveMinimum: 0 }),
     ),
-    health: orNull(health()),
-    health_reason: orNull(text),
-    deliveries: Type.Object(
-      {
-        delivered: count('2xx responses.'),
-        rejected: count('Other responses.'),
-        timed_out: count('No response in time.'),
-        connection_failed: count('Connections that failed.'),
-        tls_failed: count('TLS handshakes that failed.'),
-        refused_for_good: count('Updates that the endpoint rejected permanently.'),
-        expired: count('Updates that expired before they were delivered or fetched.'),
-      },
-      { $id: 'DeliveryCounts', description: 'Outcomes since the worker of the bot started.' },
-    ),
-    parked_keys: count('Ordering keys whose first update has failed and waits for its retry.'),
-    next_attempt: orNull(preciseTime('When the webhook is tried next.')),
+    health: is.orNull(is.health()),
+    health_reason: is.orNull(text),
+    deliveries: is.named('DeliveryCounts', 'Outcomes since the worker of the bot started.', {
+      delivered: is.count('2xx responses.'),
+      rejected: is.count('Other responses.'),
+      timed_out: is.count('No response in time.'),
+      connection_failed: is.count('Connections that failed.'),
+      tls_failed: is.count('TLS handshakes that failed.'),
+      refused_for_good: is.count('Updates that the endpoint rejected permanently.'),
+      expired: is.count('Updates that expired before they were delivered or fetched.'),
+    }),
+    parked_keys: is.count('Ordering keys whose first update has failed and waits for its retry.'),
+    next_attempt: is.orNull(is.preciseTime('When the webhook is tried next.')),
   }
 }

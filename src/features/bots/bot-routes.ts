@@ -1,6 +1,7 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import * as is from '../../api/words.ts'
 import type { BotReport } from '../../bots/bot-service.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { withoutTurns } from '../../queue/kept/look-payer.ts'
@@ -28,7 +29,7 @@ type BotJson = ResultOf<typeof botOperations.getBot>
 export const botQuestions = {
   /** Which of its bots have this username? */
   botsNamed: asks<{ readonly username: string }, readonly number[]>('bots-named', () =>
-    Type.Object({ username: Type.String() }),
+    is.object({ username: is.text() }),
   ),
 }
 

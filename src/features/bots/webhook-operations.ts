@@ -1,10 +1,9 @@
 /** The calls about the webhook of a bot: the webhook itself, its attempts and their history, pauses, and the limit of its rate. */
-import { Type } from 'typebox'
 import { webhookAttemptsKept } from '../../kit/limits.ts'
 import { outcomes } from '../../delivery/attempts/attempt-log.ts'
 import { checkStates, checkSteps } from '../../kit/states.ts'
 import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../../delivery/limits.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import {
   allowedUpdatesMax,
   deliveriesPerSecondMax,
@@ -12,8 +11,6 @@ import {
   typeNameLengthMax,
 } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
-
-const { count, listLimit, ms, orNull, shownHeader, time } = fieldSchemas
 
 export const webhookOperations = declareOperations('webhooks', {
   setWebhook: {
@@ -26,13 +23,13 @@ export const webhookOperations = declareOperations('webhooks', {
     summary: 'Sets the webhook of a bot, as its setWebhook would',
     description:
       'The endpoint is verified first, and nothing changes if that fails. It replaces the present webhook with all of its fields: what is left out gets the default of setWebhook.',
-    body: () => Type.Object({ ...webhookFields() }, { additionalProperties: false }),
+    body: () => is.only({ ...webhookFields() }),
     result: () => {
-      const description = Type.String({ description: 'What setWebhook says.' })
-      return Type.Object(
-        { ...webhookState(), description },
-        { $id: 'SetWebhook', description: 'The webhook after the call. It is on disk.' },
-      )
+      const description = is.text('What setWebhook says.')
+      return is.named('SetWebhook', 'The webhook after the call. It is on disk.', {
+        ...webhookState(),
+        description,
+      })
     },
     errors: ['INVALID_WEBHOOK_URL', 'BAD_WEBHOOK', 'WEBHOOK_SUPERSEDED'],
   },
@@ -45,11 +42,11 @@ export const webhookOperations = declareOperations('webhooks', {
     more: '#webhooks',
     summary: 'Returns the webhook of a bot without its secrets',
     result: () =>
-      Type.Object(webhookState(), {
-        $id: 'WebhookState',
-        description:
-          'The webhook. Neither the secret nor the path of the URL, which may be one, is shown.',
-      }),
+      is.named(
+        'WebhookState',
+        'The webhook. Neither the secret nor the path of the URL, which may be one, is shown.',
+        webhookState(),
+      ),
   },
   deleteWebhook: {
     route: `DELETE ${botPath}/webhook`,
@@ -61,11 +58,8 @@ export const webhookOperations = declareOperations('webhooks', {
     summary: 'Removes the webhook of a bot, as its deleteWebhook would',
     query: () => ({ drop_pending_updates: dropPending() }),
     result: () => {
-      const description = Type.String({ description: 'What deleteWebhook says.' })
-      return Type.Object(
-        { description },
-        { $id: 'DeletedWebhook', description: 'The webhook is gone, on disk.' },
-      )
+      const description = is.text('What deleteWebhook says.')
+      return is.named('DeletedWebhook', 'The webhook is gone, on disk.', { description })
     },
   },
   listAttempts: {
@@ -75,15 +69,12 @@ export const webhookOperations = declareOperations('webhooks', {
     portal: 'look',
     command: 'attempts',
     summary: 'Returns the last attempts to deliver to the webhook',
-    query: () => ({ limit: listLimit(webhookAttemptsKept, webhookAttemptsKept) }),
+    query: () => ({ limit: is.listLimit(webhookAttemptsKept, webhookAttemptsKept) }),
     result: () =>
-      Type.Object(
-        { attempts: Type.Array(fieldSchemas.attempt()), request: orNull(shownRequest()) },
-        {
-          $id: 'AttemptList',
-          description: 'The attempts, the newest first, and what requests look like now.',
-        },
-      ),
+      is.named('AttemptList', 'The attempts, the newest first, and what requests look like now.', {
+        attempts: is.list(is.attempt()),
+        request: is.orNull(shownRequest()),
+      }),
   },
   checkWebhook: {
     route: `POST ${botPath}/webhook/check`,
@@ -128,15 +119,14 @@ export const webhookOperations = declareOperations('webhooks', {
     description:
       'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter. The next deliveries go out on new connections, and the name of the endpoint is looked up before, unless that was done within the last 10 seconds.',
     query: () => ({
-      ordering_key: Type.Optional(
-        Type.String({ description: 'The key that is tried, as it was pushed or as it is stored.' }),
+      ordering_key: is.optional(
+        is.text('The key that is tried, as it was pushed or as it is stored.'),
       ),
     }),
     result: () =>
-      Type.Object(
-        { retried_keys: count('How many ordering keys have waited for a retry.') },
-        { $id: 'RetriedKeys', description: 'What is tried now.' },
-      ),
+      is.named('RetriedKeys', 'What is tried now.', {
+        retried_keys: is.count('How many ordering keys have waited for a retry.'),
+      }),
   },
   getLimits: {
     route: `GET ${botPath}/limits`,
@@ -154,7 +144,7 @@ export const webhookOperations = declareOperations('webhooks', {
     summary: 'Sets or removes the limit of deliveries per second',
     // 0, "" and false would be taken for null, which removes the limit.
     checked: 'names',
-    body: () => Type.Object(limitFields(), { additionalProperties: false }),
+    body: () => is.only(limitFields()),
     result: () => deliveryLimits(),
   },
   getHistory: {
@@ -164,187 +154,147 @@ export const webhookOperations = declareOperations('webhooks', {
     portal: 'look',
     summary: 'Returns the deliveries of the last hour, minute by minute',
     result: () =>
-      Type.Object(
-        {
-          from: time('When the first minute begins.'),
-          outcomes: Type.Object(
-            Object.fromEntries(
-              outcomes.map((outcome) => [outcome, perMinute(count('How often it occurred.'))]),
-            ),
+      is.named('DeliveryHistory', 'Lists with one value for each minute.', {
+        from: is.time('When the first minute begins.'),
+        outcomes: is.object(
+          Object.fromEntries(
+            outcomes.map((outcome) => [outcome, perMinute(is.count('How often it occurred.'))]),
           ),
-          mean_ms: responseMs('mean'),
-          max_ms: responseMs('longest'),
-          delivery_p50_ms: deliveryMs('half'),
-          delivery_p99_ms: deliveryMs('99 %'),
-          pending: perMinute(
-            orNull(count('The updates that waited; null unless the bot was in trouble.')),
-          ),
-        },
-        { $id: 'DeliveryHistory', description: 'Lists with one value for each minute.' },
-      ),
+        ),
+        mean_ms: responseMs('mean'),
+        max_ms: responseMs('longest'),
+        delivery_p50_ms: deliveryMs('half'),
+        delivery_p99_ms: deliveryMs('99 %'),
+        pending: perMinute(
+          is.orNull(is.count('The updates that waited; null unless the bot was in trouble.')),
+        ),
+      }),
   },
 })
 
 /** The fields of setWebhook. */
 export function webhookFields() {
   return {
-    url: Type.String({
-      minLength: 1,
-      maxLength: webhookUrlLengthMax,
-      description: 'The URL of the endpoint.',
-    }),
-    certificate: Type.Optional(
-      Type.String({ description: 'Certificates as PEM, which are then the only trust root.' }),
+    url: is.text('The URL of the endpoint.', { minLength: 1, maxLength: webhookUrlLengthMax }),
+    certificate: is.optional(is.text('Certificates as PEM, which are then the only trust root.')),
+    ip_address: is.optional(
+      is.text('Deliveries go to this address, whatever the name resolves to.'),
     ),
-    ip_address: Type.Optional(
-      Type.String({ description: 'Deliveries go to this address, whatever the name resolves to.' }),
-    ),
-    max_connections: Type.Optional(
-      Type.Integer({
+    max_connections: is.optional(
+      is.integer('At most `--max-webhook-connections`, which a larger number counts as.', {
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'At most `--max-webhook-connections`, which a larger number counts as.',
       }),
     ),
-    allowed_updates: Type.Optional(
-      Type.Array(Type.String({ maxLength: typeNameLengthMax }), {
-        minItems: 0,
-        maxItems: allowedUpdatesMax,
-        description: 'The types that the bot wants. Unknown ones are ignored.',
-      }),
+    allowed_updates: is.optional(
+      is.list(
+        is.text({ maxLength: typeNameLengthMax }),
+        'The types that the bot wants. Unknown ones are ignored.',
+        { minItems: 0, maxItems: allowedUpdatesMax },
+      ),
     ),
     drop_pending_updates: dropPending(),
-    secret_token: Type.Optional(
-      Type.String({ description: 'A secret that each delivery carries in a header.' }),
-    ),
+    secret_token: is.optional(is.text('A secret that each delivery carries in a header.')),
   }
 }
 
 function dropPending() {
-  return Type.Optional(
-    Type.Boolean({ default: false, description: 'Whether updates that wait are dropped.' }),
-  )
+  return is.optional(is.flag('Whether updates that wait are dropped.', { default: false }))
 }
 
 function webhookState() {
   return {
-    host: orNull(Type.String({ description: 'The host of the URL; null without a webhook.' })),
-    ip_address: orNull(Type.String({ description: 'Where deliveries go, if that is known.' })),
-    max_connections: orNull(count('How many connections it may have now.')),
-    allowed_updates: orNull(
-      Type.Array(Type.String(), {
-        description: 'The types that the bot wants; null for the default set.',
-      }),
+    host: is.orNull(is.text('The host of the URL; null without a webhook.')),
+    ip_address: is.orNull(is.text('Where deliveries go, if that is known.')),
+    max_connections: is.orNull(is.count('How many connections it may have now.')),
+    allowed_updates: is.orNull(
+      is.list(is.text(), 'The types that the bot wants; null for the default set.'),
       'the default set',
     ),
-    has_secret_token: Type.Boolean({ description: 'Whether deliveries carry a secret.' }),
-    has_custom_certificate: Type.Boolean({
-      description: 'Whether it has a certificate of its own.',
-    }),
+    has_secret_token: is.flag('Whether deliveries carry a secret.'),
+    has_custom_certificate: is.flag('Whether it has a certificate of its own.'),
   }
 }
 
 function shownRequest() {
-  return Type.Object(
-    {
-      method: Type.String(),
-      host: Type.String({ description: 'The host of the URL; its path and query are secret.' }),
-      headers: Type.Array(shownHeader(), {
-        description: 'Besides `Host` and `Content-Length`. Secret values are `***`.',
-      }),
-    },
-    { $id: 'ShownRequest' },
-  )
+  return is.named('ShownRequest', {
+    method: is.text(),
+    host: is.text('The host of the URL; its path and query are secret.'),
+    headers: is.list(
+      is.shownHeader(),
+      'Besides `Host` and `Content-Length`. Secret values are `***`.',
+    ),
+  })
 }
 
 function endpointCheck() {
-  return Type.Object(
-    {
-      ok: Type.Boolean({ description: 'Whether no step has failed.' }),
-      advice: Type.String({ description: 'What to do, in one sentence.' }),
-      steps: Type.Array(
-        Type.Object({
-          step: Type.Enum([...checkSteps], { type: 'string' }),
-          state: Type.Enum([...checkStates], { type: 'string' }),
-          duration_ms: orNull(ms('How long it took, in milliseconds; null if it was skipped.')),
-          text: Type.String({ description: 'How it has ended, or why it was skipped.' }),
-        }),
-        {
-          minItems: checkSteps.length,
-          maxItems: checkSteps.length,
-          description: 'All steps in their order, also those after one that has failed.',
-        },
-      ),
-      addresses: Type.Array(
-        Type.Object({
-          address: Type.String(),
-          refusal: orNull(
-            Type.String({ description: 'Why deliveries never use it; null if they may.' }),
-          ),
-        }),
-      ),
-      tls: orNull(
-        Type.Object(
-          {
-            version: Type.String(),
-            subject: Type.String(),
-            issuer: Type.String(),
-            valid_until: orNull(time('When the certificate ends.')),
-          },
-          { description: 'What the endpoint has shown, also if it was refused.' },
-        ),
-      ),
-      status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
-      response_headers: orNull(Type.Array(shownHeader())),
-      response_body: orNull(
-        Type.String({ description: 'As that of an attempt: null for a success.' }),
-      ),
-    },
-    { $id: 'EndpointCheck', description: 'How each step has ended.' },
-  )
+  return is.named('EndpointCheck', 'How each step has ended.', {
+    ok: is.flag('Whether no step has failed.'),
+    advice: is.text('What to do, in one sentence.'),
+    steps: is.list(
+      is.object({
+        step: is.oneOf(checkSteps),
+        state: is.oneOf(checkStates),
+        duration_ms: is.orNull(is.ms('How long it took, in milliseconds; null if it was skipped.')),
+        text: is.text('How it has ended, or why it was skipped.'),
+      }),
+      'All steps in their order, also those after one that has failed.',
+      { minItems: checkSteps.length, maxItems: checkSteps.length },
+    ),
+    addresses: is.list(
+      is.object({
+        address: is.text(),
+        refusal: is.orNull(is.text('Why deliveries never use it; null if they may.')),
+      }),
+    ),
+    tls: is.orNull(
+      is.described('What the endpoint has shown, also if it was refused.', {
+        version: is.text(),
+        subject: is.text(),
+        issuer: is.text(),
+        valid_until: is.orNull(is.time('When the certificate ends.')),
+      }),
+    ),
+    status: is.orNull(is.integer({ minimum: 100, maximum: 999 })),
+    response_headers: is.orNull(is.list(is.shownHeader())),
+    response_body: is.orNull(is.text('As that of an attempt: null for a success.')),
+  })
 }
 
 function pauseState() {
-  return Type.Object(
-    { paused: Type.Boolean() },
-    { $id: 'PauseState', description: 'The state after the call. It is on disk.' },
-  )
+  return is.named('PauseState', 'The state after the call. It is on disk.', { paused: is.flag() })
 }
 
 function limitFields() {
-  const limit = Type.Number({
-    minimum: deliveriesPerSecondMin,
-    maximum: deliveriesPerSecondMax,
-    description: 'The most requests that the webhook gets in a second, retries included.',
-  })
-  return { deliveries_per_second: orNull(limit) }
+  const limit = is.number(
+    'The most requests that the webhook gets in a second, retries included.',
+    { minimum: deliveriesPerSecondMin, maximum: deliveriesPerSecondMax },
+  )
+  return { deliveries_per_second: is.orNull(limit) }
 }
 
 function deliveryLimits() {
-  return Type.Object(limitFields(), {
-    $id: 'DeliveryLimits',
-    description: 'The limit, or null for none. It is on disk.',
-  })
+  return is.named('DeliveryLimits', 'The limit, or null for none. It is on disk.', limitFields())
 }
 
 function responseMs(which: string) {
   return perMinute(
-    orNull(count(`The ${which} time of a response, in milliseconds; null without one.`)),
+    is.orNull(is.count(`The ${which} time of a response, in milliseconds; null without one.`)),
   )
 }
 
 function deliveryMs(share: string) {
   return perMinute(
-    orNull(
-      count(
+    is.orNull(
+      is.count(
         `The time within which ${share} of the delivered updates were accepted after they were stored, in milliseconds; null without one.`,
       ),
     ),
   )
 }
 
-function perMinute<Schema extends ReturnType<typeof count> | ReturnType<typeof orNull>>(
+function perMinute<Schema extends ReturnType<typeof is.count> | ReturnType<typeof is.orNull>>(
   value: Schema,
 ) {
-  return Type.Array(value, { minItems: deliveryHistoryMinutes, maxItems: deliveryHistoryMinutes })
+  return is.list(value, { minItems: deliveryHistoryMinutes, maxItems: deliveryHistoryMinutes })
 }

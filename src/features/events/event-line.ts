@@ -1,16 +1,17 @@
 /** One event for the operator as a line, for people or for programs. Pure. */
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
+import * as is from '../../api/words.ts'
 import { utcText } from '../../kit/clock.ts'
 import { eventsKeptMax } from '../../process/event-limits.ts'
 import { harmless } from '../../cli/output/text-table.ts'
 import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
 
-const missedData = Type.Object({ count: Type.Integer() })
+const missedData = is.object({ count: is.integer() })
 /** The fields of an event that every type has. docs/run/operations.md explains the others. */
-const eventData = Type.Object({
-  time: Type.Number({ description: 'Unix time in seconds.' }),
-  node: Type.Optional(Type.String()),
-  text: Type.String(),
+const eventData = is.object({
+  time: is.number('Unix time in seconds.'),
+  node: is.optional(is.text()),
+  text: is.text(),
 })
 
 export function eventDataOf(name: string): TSchema {

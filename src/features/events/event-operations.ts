@@ -1,5 +1,5 @@
 /** The call that shows what the operator of the server should know. */
-import { Type } from 'typebox'
+import * as is from '../../api/words.ts'
 import { eventsKeptMax } from '../../process/event-limits.ts'
 import { operatorEventTypes } from '../../kit/operator-event.ts'
 import { content, declareOperations } from '../../api/operation.ts'
@@ -16,10 +16,8 @@ export const eventOperations = declareOperations('server', {
     description: 'The response goes on until one side ends it.',
     query: () => eventsQuery(),
     headers: () =>
-      Type.Object({
-        'last-event-id': Type.Optional(
-          Type.String({ description: 'The id of the last event that the reader has.' }),
-        ),
+      is.object({
+        'last-event-id': is.optional(is.text('The id of the last event that the reader has.')),
       }),
     results: () => ({
       200: content(
@@ -36,26 +34,19 @@ const eventPositionLengthMax = 8_192
 /** Which events a reader wants. */
 export function eventsQuery() {
   return {
-    after: Type.Optional(
-      Type.String({
-        maxLength: eventPositionLengthMax,
-        description:
-          'Begins after this position, which is the id of an event in the stream; 0 is before all. Last-Event-ID has precedence.',
-      }),
+    after: is.optional(
+      is.text(
+        'Begins after this position, which is the id of an event in the stream; 0 is before all. Last-Event-ID has precedence.',
+        { maxLength: eventPositionLengthMax },
+      ),
     ),
-    last: Type.Optional(
-      Type.Integer({
+    last: is.optional(
+      is.integer('Without a position: begins with so many events of the past, of each node.', {
         minimum: 0,
         maximum: eventsKeptMax,
         default: 0,
-        description: 'Without a position: begins with so many events of the past, of each node.',
       }),
     ),
-    type: Type.Optional(
-      Type.Enum([...operatorEventTypes], {
-        type: 'string',
-        description: 'Only events of this type.',
-      }),
-    ),
+    type: is.optional(is.oneOf(operatorEventTypes, 'Only events of this type.')),
   }
 }

@@ -3,7 +3,7 @@
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import * as is from '../../api/words.ts'
 import { KeyShares } from '../../access/key-shares.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { eventsPerPageMax } from '../../process/event-limits.ts'
@@ -31,10 +31,7 @@ export const eventStreamsMax = 32
 export const eventQuestions = {
   /** What comes next in the log of its node? Only the first worker of a node answers; others refuse with NOT_FOUND. */
   events: asks<Omit<NodeQuestion, 'waitMs'> & { readonly wait: number }, NodePage>('events', () =>
-    Type.Object(
-      { ...eventsQuery(), wait: Type.Integer({ minimum: 0, maximum: tailSilenceMs }) },
-      { additionalProperties: false },
-    ),
+    is.only({ ...eventsQuery(), wait: is.integer({ minimum: 0, maximum: tailSilenceMs }) }),
   ),
 }
 

@@ -1,15 +1,12 @@
 /**
  * The calls that push updates, one at a time or as a stream of pairs. Their handlers read their requests by themselves (update-options.ts, pair-header.ts).
  */
-import { Type } from 'typebox'
 import type { ErrorCode } from '../../kit/errors.ts'
 import { orderingKeyBytesMax, shardsMax, ttlSMax } from '../../kit/limits.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { errorSchema } from '../../api/error-schema.ts'
 import { botPath, declareOperations, lines } from '../../api/operation.ts'
 import { pushErrors, pushResult, updateSchema } from '../../api/update-schemas.ts'
-
-const { botId, traceparent } = fieldSchemas
 
 /** The codes that a pair of a stream can have. The stream itself has those of every call. */
 export const pairErrors = [
@@ -46,12 +43,10 @@ export const updateOperations = declareOperations('updates', {
     checked: 'nothing',
     query: () => pushOptions(),
     headers: () =>
-      Type.Object({
-        'Idempotency-Key': Type.Optional(idempotencyKey()),
-        traceparent: Type.Optional(
-          Type.String({
-            description: `${traced} It is ignored if it is not valid, and without --trace-context.`,
-          }),
+      is.object({
+        'Idempotency-Key': is.optional(idempotencyKey()),
+        traceparent: is.optional(
+          is.text(`${traced} It is ignored if it is not valid, and without --trace-context.`),
         ),
       }),
     body: () => updateSchema(),
@@ -71,13 +66,11 @@ export const updateOperations = declareOperations('updates', {
     ].join(' '),
     checked: 'nothing',
     query: () => ({
-      shard: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: shardsMax - 1,
-          description:
-            'The shard of most of its bots, so that the server need not forward them. It is a hint: any other value counts as none.',
-        }),
+      shard: is.optional(
+        is.integer(
+          'The shard of most of its bots, so that the server need not forward them. It is a hint: any other value counts as none.',
+          { minimum: 0, maximum: shardsMax - 1 },
+        ),
       ),
     }),
     bodyContent: () =>
@@ -87,7 +80,7 @@ export const updateOperations = declareOperations('updates', {
       }),
     results: () => ({
       200: lines(
-        [Type.Union([pushResult(), errorSchema({ name: 'PairError', codes: pairErrors })])],
+        [is.either([pushResult(), errorSchema({ name: 'PairError', codes: pairErrors })])],
         {
           description: 'One line for each pair: a PushResult or a PairError.',
           example: resultExample,
@@ -103,56 +96,42 @@ const traced =
 /** The options that both forms of a push have. */
 function pushOptions() {
   return {
-    ordering_key: Type.Optional(orderingKey()),
-    ttl: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: ttlSMax,
-        description:
-          'Seconds after which the update is not delivered any more. Default: by its type.',
-      }),
+    ordering_key: is.optional(orderingKey()),
+    ttl: is.optional(
+      is.integer(
+        'Seconds after which the update is not delivered any more. Default: by its type.',
+        { minimum: 1, maximum: ttlSMax },
+      ),
     ),
-    test: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Whether the update is for the /test/ queue.',
-      }),
-    ),
-    validate: Type.Optional(
-      Type.Literal('telegram', {
-        description: 'Refuses the update if it lacks a field that bot frameworks need.',
-      }),
+    test: is.optional(is.flag('Whether the update is for the /test/ queue.', { default: false })),
+    validate: is.optional(
+      is.exactly('telegram', 'Refuses the update if it lacks a field that bot frameworks need.'),
     ),
   }
 }
 
 function orderingKey() {
-  return Type.String({
-    maxLength: orderingKeyBytesMax,
-    description: `Updates with the same key are delivered one after the other. Up to ${orderingKeyBytesMax} bytes. Default: derived from the update.`,
-  })
+  return is.text(
+    `Updates with the same key are delivered one after the other. Up to ${orderingKeyBytesMax} bytes. Default: derived from the update.`,
+    { maxLength: orderingKeyBytesMax },
+  )
 }
 
 function idempotencyKey() {
-  return fieldSchemas.idempotencyKey(
-    'A push with the same key is stored only once within 24 hours.',
-  )
+  return is.idempotencyKey('A push with the same key is stored only once within 24 hours.')
 }
 
 /** The first line of a pair. */
 export function pairHeader() {
-  return Type.Object(
+  return is.onlyNamed(
+    'PairHeader',
+    'The first line of a pair: the bot, and the options of the push.',
     {
-      bot_id: botId(),
+      bot_id: is.botId(),
       ...pushOptions(),
-      ordering_key: Type.Optional(Type.Union([orderingKey(), Type.Number()])),
-      idempotency_key: Type.Optional(idempotencyKey()),
-      traceparent: traceparent(`${traced} Only with --trace-context.`),
-    },
-    {
-      $id: 'PairHeader',
-      additionalProperties: false,
-      description: 'The first line of a pair: the bot, and the options of the push.',
+      ordering_key: is.optional(is.either([orderingKey(), is.number()])),
+      idempotency_key: is.optional(idempotencyKey()),
+      traceparent: is.traceparent(`${traced} Only with --trace-context.`),
     },
   )
 }

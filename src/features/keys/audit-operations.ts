@@ -1,10 +1,7 @@
 /** The call that lists what was changed, and which calls are listed there. */
-import { Type } from 'typebox'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { declareOperations } from '../../api/operation.ts'
-
-const { botId, listLimit, orNull, preciseTime } = fieldSchemas
 
 /** A list of calls has this many at most: some 300 KB. */
 export const auditPageMax = 1_000
@@ -24,75 +21,53 @@ export const auditOperations = declareOperations('server', {
     more: '#audit',
     summary: 'Lists the calls that changed something, the last ones first',
     query: () => ({
-      since: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: auditTimeSMax,
-          description: 'Only calls from this Unix time on.',
-        }),
+      since: is.optional(
+        is.integer('Only calls from this Unix time on.', { minimum: 0, maximum: auditTimeSMax }),
       ),
-      until: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: auditTimeSMax,
-          description: 'Only calls before this Unix time.',
-        }),
+      until: is.optional(
+        is.integer('Only calls before this Unix time.', { minimum: 0, maximum: auditTimeSMax }),
       ),
-      key: Type.Optional(
-        Type.String({
+      key: is.optional(
+        is.text('the id of a key, or admin for the admin key', {
           pattern: '^(?:admin|[0-9a-f]{16})$',
-          description: 'the id of a key, or admin for the admin key',
         }),
       ),
-      operation: Type.Optional(
-        Type.String({
+      operation: is.optional(
+        is.text('Only calls of this operation, such as removeBot.', {
           maxLength: operationLengthMax,
-          description: 'Only calls of this operation, such as removeBot.',
         }),
       ),
-      bot: Type.Optional(
-        Type.Integer({
-          minimum: botIdMin,
-          maximum: botIdMax,
-          description: 'Only calls about this bot.',
-        }),
+      bot: is.optional(
+        is.integer('Only calls about this bot.', { minimum: botIdMin, maximum: botIdMax }),
       ),
-      before: Type.Optional(
-        Type.String({
+      before: is.optional(
+        is.text('the id of a call in this list, which the next page comes after', {
           pattern: '^[0-9a-f]{20}$',
-          description: 'the id of a call in this list, which the next page comes after',
         }),
       ),
-      limit: listLimit(auditPageMax, 100),
+      limit: is.listLimit(auditPageMax, 100),
     }),
     result: () =>
-      Type.Object(
-        { calls: Type.Array(recordedCall()) },
-        { $id: 'Audit', description: 'The calls, the last one first.' },
-      ),
+      is.named('Audit', 'The calls, the last one first.', { calls: is.list(recordedCall()) }),
   },
 })
 
 function recordedCall() {
-  return Type.Object(
-    {
-      id: Type.String({ description: 'The id of this entry.' }),
-      time: preciseTime('When the call was answered.'),
-      key_id: orNull(Type.String({ description: 'The key that made it; null: the admin key.' })),
-      key_name: orNull(Type.String({ description: 'The name of that key.' }), 'admin key'),
-      operation: Type.String({ description: 'The operationId of the call.' }),
-      call: Type.String({ description: 'Its verb and its path.' }),
-      bot_id: orNull(botId()),
-      bot_ids: Type.Array(botId(), {
-        description: 'The bots of a part of a call that registers many; otherwise empty.',
-      }),
-      test: Type.Boolean({ description: 'Whether it was about the /test/ queue of the bot.' }),
-      on_key: orNull(
-        Type.String({ description: 'The id of the access key or signing key that it was about.' }),
-      ),
-      result: Type.String({ description: '`ok`, or the code of the error.' }),
-      request_id: Type.String({ description: 'The X-Request-Id of the response.' }),
-    },
-    { $id: 'RecordedCall', description: 'A call that changed something.' },
-  )
+  return is.named('RecordedCall', 'A call that changed something.', {
+    id: is.text('The id of this entry.'),
+    time: is.preciseTime('When the call was answered.'),
+    key_id: is.orNull(is.text('The key that made it; null: the admin key.')),
+    key_name: is.orNull(is.text('The name of that key.'), 'admin key'),
+    operation: is.text('The operationId of the call.'),
+    call: is.text('Its verb and its path.'),
+    bot_id: is.orNull(is.botId()),
+    bot_ids: is.list(
+      is.botId(),
+      'The bots of a part of a call that registers many; otherwise empty.',
+    ),
+    test: is.flag('Whether it was about the /test/ queue of the bot.'),
+    on_key: is.orNull(is.text('The id of the access key or signing key that it was about.')),
+    result: is.text('`ok`, or the code of the error.'),
+    request_id: is.text('The X-Request-Id of the response.'),
+  })
 }

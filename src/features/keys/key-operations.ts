@@ -1,11 +1,8 @@
 /** The calls about the keys of the private API. */
-import { Type } from 'typebox'
 import { scopes } from '../../kit/rights.ts'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { declareOperations } from '../../api/operation.ts'
-
-const { botId, count, orNull, overlap, perSecond, time } = fieldSchemas
 
 const path = '/v1/keys'
 /** With these, a name could pass for another one, or move the cursor of a terminal. */
@@ -46,10 +43,9 @@ export const keyOperations = declareOperations('keys', {
     none: 'no keys but the admin key',
     summary: 'Lists the keys, without the admin key',
     result: () =>
-      Type.Object(
-        { keys: Type.Array(Type.Object(fields(), { $id: 'Key' })) },
-        { $id: 'KeyList', description: 'The keys, in the order of their ids.' },
-      ),
+      is.named('KeyList', 'The keys, in the order of their ids.', {
+        keys: is.list(is.named('Key', fields())),
+      }),
   },
   rotateKey: {
     route: `POST ${path}/:key_id/rotate`,
@@ -59,10 +55,7 @@ export const keyOperations = declareOperations('keys', {
     done: '{key}',
     summary: 'Gives a key a new secret',
     description: 'The old secret stays valid for `overlap` seconds. Default: 0.',
-    body: () =>
-      orNull(
-        Type.Object({ overlap: overlap(accessKeyOverlapSMax) }, { additionalProperties: false }),
-      ),
+    body: () => is.orNull(is.only({ overlap: is.overlap(accessKeyOverlapSMax) })),
     result: () => issuedKey(),
     errors: ['UNKNOWN_KEY', 'KEY_EXCEEDED'],
   },
@@ -74,19 +67,14 @@ export const keyOperations = declareOperations('keys', {
     done: 'revoked {key_id}',
     summary: 'Ends a key and all keys that come from it, with their streams and sessions',
     result: () =>
-      Type.Object(
-        {
-          key_id: keyId(),
-          revoked: Type.Literal(true),
-          also_revoked: Type.Optional(
-            Type.Array(Type.String(), {
-              description: 'The ids of the keys that came from it, which have ended with it.',
-            }),
-          ),
-          unreached_workers: unreachedWorkers(),
-        },
-        { $id: 'RevokedKey', description: 'The key has ended.' },
-      ),
+      is.named('RevokedKey', 'The key has ended.', {
+        key_id: keyId(),
+        revoked: is.exactly(true),
+        also_revoked: is.optional(
+          is.list(is.text(), 'The ids of the keys that came from it, which have ended with it.'),
+        ),
+        unreached_workers: unreachedWorkers(),
+      }),
     errors: ['UNKNOWN_KEY'],
   },
 })
@@ -101,69 +89,60 @@ const accessKeyNameLengthMax = 64
 const accessKeyEndSMax = 2 ** 40
 
 function newKey() {
-  const rate = Type.Integer({ minimum: 1, maximum: accessKeyRateMax })
-  return Type.Object(
-    {
-      name: Type.String({
-        pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
-        description: `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
-      }),
-      scopes: fieldSchemas.scopes({ minItems: 1, maxItems: scopes.length, uniqueItems: true }),
-      bots: Type.Optional(
-        Type.Array(Type.Integer({ minimum: botIdMin, maximum: botIdMax }), {
-          minItems: 1,
-          maxItems: accessKeyBotsMax,
-          uniqueItems: true,
-          description: 'The only bots that the key is for. By default it is for all.',
-        }),
+  const rate = is.integer({ minimum: 1, maximum: accessKeyRateMax })
+  return is.only({
+    name: is.text(
+      `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
+      { pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$` },
+    ),
+    scopes: is.scopeList({ minItems: 1, maxItems: scopes.length, uniqueItems: true }),
+    bots: is.optional(
+      is.list(
+        is.integer({ minimum: botIdMin, maximum: botIdMax }),
+        'The only bots that the key is for. By default it is for all.',
+        { minItems: 1, maxItems: accessKeyBotsMax, uniqueItems: true },
       ),
-      updates_per_second: Type.Optional(rate),
-      requests_per_second: Type.Optional(rate),
-      expires: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: accessKeyEndSMax,
-          description: 'When the key ends, in Unix seconds.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  )
+    ),
+    updates_per_second: is.optional(rate),
+    requests_per_second: is.optional(rate),
+    expires: is.optional(
+      is.integer('When the key ends, in Unix seconds.', { minimum: 0, maximum: accessKeyEndSMax }),
+    ),
+  })
 }
 
 function issuedKey() {
-  return Type.Object(
-    {
-      ...fields(),
-      key: Type.String({ description: 'The key itself. It is shown only this once.' }),
-      unreached_workers: unreachedWorkers(),
-    },
-    { $id: 'IssuedKey', description: 'The key.' },
-  )
+  return is.named('IssuedKey', 'The key.', {
+    ...fields(),
+    key: is.text('The key itself. It is shown only this once.'),
+    unreached_workers: unreachedWorkers(),
+  })
 }
 
 function keyId() {
-  return Type.String({ description: 'The id of the key, which is the part after pbk_.' })
+  return is.text('The id of the key, which is the part after pbk_.')
 }
 
 function fields() {
   return {
     key_id: keyId(),
-    name: Type.String(),
-    scopes: fieldSchemas.scopes(),
-    bots: orNull(Type.Array(botId()), 'all'),
-    updates_per_second: orNull(perSecond('The limit of pushed updates.')),
-    requests_per_second: orNull(perSecond('The limit of requests.')),
-    created_at: time('When the key was made.'),
-    created_by: orNull(Type.String({ description: 'The id of the key that made this one.' })),
-    expires: orNull(time('When the key ends.')),
-    last_used: orNull(time('When the key was used last, some seconds late.')),
-    old_secret_ends: orNull(time('When the secret before the last rotation ends.')),
+    name: is.text(),
+    scopes: is.scopeList(),
+    bots: is.orNull(is.list(is.botId()), 'all'),
+    updates_per_second: is.orNull(is.perSecond('The limit of pushed updates.')),
+    requests_per_second: is.orNull(is.perSecond('The limit of requests.')),
+    created_at: is.time('When the key was made.'),
+    created_by: is.orNull(is.text('The id of the key that made this one.')),
+    expires: is.orNull(is.time('When the key ends.')),
+    last_used: is.orNull(is.time('When the key was used last, some seconds late.')),
+    old_secret_ends: is.orNull(is.time('When the secret before the last rotation ends.')),
   }
 }
 
 function unreachedWorkers() {
-  return Type.Optional(
-    count('Workers that could not be told. They take the change within seconds after they can be.'),
+  return is.optional(
+    is.count(
+      'Workers that could not be told. They take the change within seconds after they can be.',
+    ),
   )
 }

@@ -1,9 +1,6 @@
 /** The calls about the sessions of browsers. */
-import { Type } from 'typebox'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { declareOperations } from '../../api/operation.ts'
-
-const { botId, orNull, time } = fieldSchemas
 
 const sessionPath = '/v1/session'
 
@@ -16,10 +13,9 @@ export const sessionOperations = declareOperations('server', {
     summary: 'Begins a session of a browser',
     description: 'The cookie in the response stands for the key, except in this call.',
     result: () =>
-      Type.Object(
-        { expires: time('When the session ends.') },
-        { $id: 'Session', description: 'The session of the cookie in the response.' },
-      ),
+      is.named('Session', 'The session of the cookie in the response.', {
+        expires: is.time('When the session ends.'),
+      }),
   },
   getSession: {
     route: `GET ${sessionPath}`,
@@ -27,23 +23,14 @@ export const sessionOperations = declareOperations('server', {
     about: 'nobody',
     summary: 'Returns what the key or the session may do',
     result: () =>
-      Type.Object(
-        {
-          key_id: orNull(
-            Type.String({ description: 'The id of the key; null for the admin key.' }),
-          ),
-          name: orNull(Type.String({ description: 'The name of the key.' })),
-          scopes: fieldSchemas.scopes(),
-          bots: orNull(Type.Array(botId())),
-          foreign_tokens: Type.Optional(
-            Type.Literal(true, { description: 'The server has `--foreign-tokens`.' }),
-          ),
-          relays: Type.Optional(
-            Type.Literal(true, { description: 'The server has `--relay-from`.' }),
-          ),
-        },
-        { $id: 'Rights', description: 'What the key or the session of the request may do.' },
-      ),
+      is.named('Rights', 'What the key or the session of the request may do.', {
+        key_id: is.orNull(is.text('The id of the key; null for the admin key.')),
+        name: is.orNull(is.text('The name of the key.')),
+        scopes: is.scopeList(),
+        bots: is.orNull(is.list(is.botId())),
+        foreign_tokens: is.optional(is.exactly(true, 'The server has `--foreign-tokens`.')),
+        relays: is.optional(is.exactly(true, 'The server has `--relay-from`.')),
+      }),
   },
   endSession: {
     route: `DELETE ${sessionPath}`,
@@ -51,13 +38,10 @@ export const sessionOperations = declareOperations('server', {
     about: 'nobody',
     summary: 'Ends the session of a browser',
     result: () =>
-      Type.Object(
-        { ended: Type.Literal(true) },
-        {
-          $id: 'EndedSession',
-          description:
-            'The session has ended, and the response removes its cookie from the browser.',
-        },
+      is.named(
+        'EndedSession',
+        'The session has ended, and the response removes its cookie from the browser.',
+        { ended: is.exactly(true) },
       ),
   },
 })

@@ -5,7 +5,7 @@
  * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import * as is from '../../api/words.ts'
 import { type Access } from '../../api/access.ts'
 import { accessKeysMax } from '../../kit/limits.ts'
 import { scopes } from '../../kit/rights.ts'
@@ -27,13 +27,10 @@ export const sessionQuestions = {
     { readonly slot: number; readonly session: string },
     Readonly<Record<string, never>>
   >('session-ended', () =>
-    Type.Object(
-      {
-        slot: Type.Integer({ minimum: 0, maximum: accessKeysMax }),
-        session: Type.String({ pattern: '^[0-9]{1,19}$' }),
-      },
-      { additionalProperties: false },
-    ),
+    is.only({
+      slot: is.integer({ minimum: 0, maximum: accessKeysMax }),
+      session: is.text({ pattern: '^[0-9]{1,19}$' }),
+    }),
   ),
 }
 

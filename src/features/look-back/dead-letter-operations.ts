@@ -1,16 +1,12 @@
 /** The calls about dead letters: the updates that a webhook could not deliver. */
-import { Type } from 'typebox'
 import { updateIdMax } from '../../kit/limits.ts'
 import { updateTypes } from '../../kit/update-types.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
 import { selectionInState } from './look-back-operations.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { replayErrors } from './replay-operations.ts'
 import { updateSchema } from '../../api/update-schemas.ts'
-
-const { count, listAfter, listLimit, orNull, removedCount, time, traceparent, updateId } =
-  fieldSchemas
 
 const all = `${botPath}/dead-letters` as const
 const one = `${all}/:update_id` as const
@@ -35,15 +31,12 @@ export const deadLetterOperations = declareOperations('dead letters', {
     ],
     none: 'no dead letters',
     summary: 'Lists dead letters in the order of their ids',
-    query: () => ({ after: listAfter(updateIdMax), limit: listLimit(listedPerPageMax, 100) }),
+    query: () => ({ after: is.listAfter(updateIdMax), limit: is.listLimit(listedPerPageMax, 100) }),
     result: () =>
-      Type.Object(
-        {
-          dead_letters: Type.Array(Type.Object(fields(), { $id: 'DeadLetterSummary' })),
-          total: count('The number of all dead letters of the queue.'),
-        },
-        { $id: 'DeadLetterList', description: 'One page of the list.' },
-      ),
+      is.named('DeadLetterList', 'One page of the list.', {
+        dead_letters: is.list(is.named('DeadLetterSummary', fields())),
+        total: is.count('The number of all dead letters of the queue.'),
+      }),
   },
   getDeadLetter: {
     route: `GET ${one}`,
@@ -53,10 +46,10 @@ export const deadLetterOperations = declareOperations('dead letters', {
     command: 'dead-letters show',
     summary: 'Returns one dead letter',
     result: () =>
-      Type.Object(
-        { ...fields(), update: updateSchema() },
-        { $id: 'DeadLetter', description: 'The dead letter with its update, byte for byte.' },
-      ),
+      is.named('DeadLetter', 'The dead letter with its update, byte for byte.', {
+        ...fields(),
+        update: updateSchema(),
+      }),
     errors: ['UNKNOWN_DEAD_LETTER'],
   },
   dropDeadLetters: {
@@ -65,7 +58,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     about: 'queue',
     command: 'dead-letters drop',
     summary: 'Drops all dead letters',
-    result: () => removedCount(),
+    result: () => is.removedCount(),
   },
   dropDeadLetter: {
     route: `DELETE ${one}`,
@@ -74,10 +67,10 @@ export const deadLetterOperations = declareOperations('dead letters', {
     command: 'dead-letters drop',
     summary: 'Drops one dead letter',
     result: () =>
-      Type.Object(
-        { update_id: updateId(), removed: Type.Literal(true) },
-        { $id: 'RemovedDeadLetter', description: 'The dead letter that was dropped.' },
-      ),
+      is.named('RemovedDeadLetter', 'The dead letter that was dropped.', {
+        update_id: is.updateId(),
+        removed: is.exactly(true),
+      }),
     errors: ['UNKNOWN_DEAD_LETTER'],
   },
   replayDeadLetters: {
@@ -89,7 +82,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     summary: 'Pushes all dead letters again, or those that a body selects, the oldest first',
     description:
       'Stops at the first push that is refused. The response is its error if none was replayed.',
-    body: () => orNull(selection()),
+    body: () => is.orNull(selection()),
     result: () => replayList(),
     errors: replayErrors,
   },
@@ -101,50 +94,43 @@ export const deadLetterOperations = declareOperations('dead letters', {
     command: 'dead-letters replay',
     summary: 'Pushes one dead letter again',
     result: () =>
-      Type.Object(
-        { update_id: updateId('The new id of the update.') },
-        { $id: 'ReplayedUpdate', description: 'The update that was pushed.' },
-      ),
+      is.named('ReplayedUpdate', 'The update that was pushed.', {
+        update_id: is.updateId('The new id of the update.'),
+      }),
     errors: [...replayErrors, 'UNKNOWN_DEAD_LETTER'],
   },
 })
 
 function selection() {
-  return Type.Object(selectionInState(), {
-    $id: 'DeadLetterSelection',
-    additionalProperties: false,
-    description: 'Which dead letters are replayed.',
-  })
+  return is.onlyNamed('DeadLetterSelection', 'Which dead letters are replayed.', selectionInState())
 }
 
 function replayList() {
-  const stopped = Type.Object({
-    update_id: updateId(),
-    code: Type.String({ description: 'A stable code of docs/reference/errors.md.' }),
-    message: Type.String(),
+  const stopped = is.object({
+    update_id: is.updateId(),
+    code: is.text('A stable code of docs/reference/errors.md.'),
+    message: is.text(),
   })
-  const pair = Type.Object({ update_id: updateId(), new_update_id: updateId() })
-  return Type.Object(
-    { replayed: Type.Array(pair), stopped: Type.Optional(stopped) },
-    {
-      $id: 'ReplayedDeadLetters',
-      description: 'What was pushed, and the dead letter that was refused if there is one.',
-    },
+  const pair = is.object({ update_id: is.updateId(), new_update_id: is.updateId() })
+  return is.named(
+    'ReplayedDeadLetters',
+    'What was pushed, and the dead letter that was refused if there is one.',
+    { replayed: is.list(pair), stopped: is.optional(stopped) },
   )
 }
 
 function fields() {
   return {
-    update_id: updateId(),
-    type: Type.Enum([...updateTypes], { type: 'string' }),
-    ordering_key: Type.String(),
-    reason: Type.Enum(['expired', 'refused'], { type: 'string' }),
-    accepted: time('When the update was pushed.'),
-    time: time('When it became a dead letter.'),
-    expires: time('When the server will remove it.'),
-    attempts: count('The number of attempts to deliver it.'),
-    last_error: orNull(Type.String()),
-    bytes: count('The length of the update without its outer braces.'),
-    traceparent: traceparent('The place in a trace that it was pushed with.'),
+    update_id: is.updateId(),
+    type: is.oneOf(updateTypes),
+    ordering_key: is.text(),
+    reason: is.oneOf(['expired', 'refused']),
+    accepted: is.time('When the update was pushed.'),
+    time: is.time('When it became a dead letter.'),
+    expires: is.time('When the server will remove it.'),
+    attempts: is.count('The number of attempts to deliver it.'),
+    last_error: is.orNull(is.text()),
+    bytes: is.count('The length of the update without its outer braces.'),
+    traceparent: is.traceparent('The place in a trace that it was pushed with.'),
   }
 }

@@ -1,5 +1,5 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
-import { Type } from 'typebox'
+import * as is from '../../api/words.ts'
 import { waitingClock } from '../../kit/clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { onOff } from '../../config/config-values.ts'
@@ -161,7 +161,7 @@ function replayLines(result: Replayed, chosen: number | undefined): readonly str
   const hasOutcomes = pairs.some(({ outcome }) => outcome !== undefined)
   const ids = ['update_id', 'new_update_id'] as const
   const fields = hasOutcomes ? ([...ids, 'outcome', 'detail'] as const) : ids
-  return tableLines(itemTable(Type.Object({}), pairs, fields))
+  return tableLines(itemTable(is.object({}), pairs, fields))
 }
 
 async function drop(call: CommandCall, queue: AskedQueue): Promise<void> {

@@ -1,5 +1,4 @@
 /** The calls that look back: at the updates of a queue, those that wait, those that are kept after they left, and dead letters. */
-import { Type } from 'typebox'
 import {
   orderingKeyBytesMax,
   retentionBytesMax,
@@ -8,13 +7,10 @@ import {
 } from '../../kit/limits.ts'
 import { updateStates } from '../../shard/records/replay-record.ts'
 import { updateTypes } from '../../kit/update-types.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { updateSchema } from '../../api/update-schemas.ts'
-
-const { bytes, count, listAfter, listLimit, orNull, preciseTime, time, traceparent, updateId } =
-  fieldSchemas
 
 const all = `${botPath}/updates` as const
 const one = `${all}/:update_id` as const
@@ -45,26 +41,22 @@ export const lookBackOperations = declareOperations('look back', {
     query: () => ({
       ...updateSelection(updateStates),
       user: person(),
-      after: listAfter(updateIdMax),
-      before: Type.Optional(
-        Type.Integer({
+      after: is.listAfter(updateIdMax),
+      before: is.optional(
+        is.integer('In place of `after`: lists updates with smaller ids, the newest first.', {
           minimum: 1,
           maximum: updateIdMax + 1,
-          description: 'In place of `after`: lists updates with smaller ids, the newest first.',
         }),
       ),
-      limit: listLimit(listedPerPageMax, 100),
+      limit: is.listLimit(listedPerPageMax, 100),
     }),
     result: () =>
-      Type.Object(
-        {
-          updates: Type.Array(Type.Object(fields(), { $id: 'UpdateSummary' })),
-          next: orNull(
-            updateId('The value of `after`, or of `before`, for the next page; null at the end.'),
-          ),
-        },
-        { $id: 'UpdateList', description: 'One page of the list.' },
-      ),
+      is.named('UpdateList', 'One page of the list.', {
+        updates: is.list(is.named('UpdateSummary', fields())),
+        next: is.orNull(
+          is.updateId('The value of `after`, or of `before`, for the next page; null at the end.'),
+        ),
+      }),
   },
   getUpdate: {
     route: `GET ${one}`,
@@ -75,16 +67,14 @@ export const lookBackOperations = declareOperations('look back', {
     more: '#look-back',
     summary: 'Returns one update',
     result: () =>
-      Type.Object(
-        {
-          ...fields(),
-          latest_attempts: Type.Array(fieldSchemas.attempt(), {
-            description: 'Its attempts among the latest of the queue, the newest first.',
-          }),
-          update: updateSchema(),
-        },
-        { $id: 'UpdateState', description: 'The update byte for byte, and what became of it.' },
-      ),
+      is.named('UpdateState', 'The update byte for byte, and what became of it.', {
+        ...fields(),
+        latest_attempts: is.list(
+          is.attempt(),
+          'Its attempts among the latest of the queue, the newest first.',
+        ),
+        update: updateSchema(),
+      }),
     errors: ['UNKNOWN_UPDATE'],
   },
   dropUpdate: {
@@ -98,10 +88,10 @@ export const lookBackOperations = declareOperations('look back', {
     description:
       'A pending update that has failed no longer holds up its ordering key, which is tried at once.',
     result: () =>
-      Type.Object(
-        { update_id: updateId(), removed: Type.Literal(true) },
-        { $id: 'RemovedUpdate', description: 'The update that was removed.' },
-      ),
+      is.named('RemovedUpdate', 'The update that was removed.', {
+        update_id: is.updateId(),
+        removed: is.exactly(true),
+      }),
     errors: ['UNKNOWN_UPDATE', 'UPDATE_IN_DELIVERY'],
   },
   eraseUpdates: {
@@ -115,27 +105,25 @@ export const lookBackOperations = declareOperations('look back', {
       'Removes updates that wait, that are kept or that are dead from both queues of the bot, and what the files of its shard still have of them. An attempt to deliver that has begun ends first, so a response may take a minute. After an error the call can be repeated.',
     query: () => ({ user: person(), ordering_key: orderingKey() }),
     result: () =>
-      Type.Object(
-        {
-          removed: Type.Object({
-            pending: count('How many updates have waited.'),
-            kept: count('How many had left their queue and were kept.'),
-            dead: count('How many were dead letters.'),
-          }),
-          types: Type.Array(
-            Type.Object({ type: Type.String(), count: count('How many of `removed` had it.') }),
-            { description: 'The types of the updates that were removed.' },
-          ),
-          attempts: count('How many attempts to deliver them were forgotten.'),
-          unreadable: count(
-            'How many damaged records were removed, because nobody can tell whose they were.',
-          ),
-          files: Type.Array(Type.String(), {
-            description: 'The copies of damaged files that were removed, within `shards/`.',
-          }),
-        },
-        { $id: 'ErasedUpdates', description: 'What was erased.' },
-      ),
+      is.named('ErasedUpdates', 'What was erased.', {
+        removed: is.object({
+          pending: is.count('How many updates have waited.'),
+          kept: is.count('How many had left their queue and were kept.'),
+          dead: is.count('How many were dead letters.'),
+        }),
+        types: is.list(
+          is.object({ type: is.text(), count: is.count('How many of `removed` had it.') }),
+          'The types of the updates that were removed.',
+        ),
+        attempts: is.count('How many attempts to deliver them were forgotten.'),
+        unreadable: is.count(
+          'How many damaged records were removed, because nobody can tell whose they were.',
+        ),
+        files: is.list(
+          is.text(),
+          'The copies of damaged files that were removed, within `shards/`.',
+        ),
+      }),
     errors: ['UPDATE_IN_DELIVERY'],
   },
   getRetention: {
@@ -158,7 +146,7 @@ export const lookBackOperations = declareOperations('look back', {
     description: 'With null, the queue follows the options of the server.',
     // "" and false would be taken for null.
     checked: 'names',
-    body: () => Type.Object(ownRetention(), { additionalProperties: false }),
+    body: () => is.only(ownRetention()),
     result: () => retentionState(),
   },
 })
@@ -171,26 +159,20 @@ function ownRetention() {
 }
 
 function ownBound(maximum: number, description: string) {
-  return orNull(Type.Integer({ minimum: 0, maximum, description }))
+  return is.orNull(is.integer(description, { minimum: 0, maximum }))
 }
 
 function retentionState() {
-  const inEffect = Type.Object({
-    retain: count('Seconds.'),
-    retain_bytes: bytes('Bytes.'),
+  const inEffect = is.object({
+    retain: is.count('Seconds.'),
+    retain_bytes: is.bytes('Bytes.'),
   })
-  return Type.Object(
-    {
-      ...ownRetention(),
-      in_effect: inEffect,
-      kept: count('How many updates are kept.'),
-      kept_bytes: bytes('Their bytes.'),
-    },
-    {
-      $id: 'RetentionState',
-      description: 'What was set, on disk, what follows, and what is kept.',
-    },
-  )
+  return is.named('RetentionState', 'What was set, on disk, what follows, and what is kept.', {
+    ...ownRetention(),
+    in_effect: inEffect,
+    kept: is.count('How many updates are kept.'),
+    kept_bytes: is.bytes('Their bytes.'),
+  })
 }
 
 const keyText =
@@ -203,27 +185,20 @@ const keyText =
  */
 export function updateSelection<State extends string>(states: readonly State[]) {
   return {
-    state: Type.Optional(
-      Type.Enum([...states], {
-        type: 'string',
-        description: 'Selects updates with which this has happened.',
-      }),
-    ),
+    state: is.optional(is.oneOf(states, 'Selects updates with which this has happened.')),
     ...selectionInState(),
   }
 }
 
 function orderingKey() {
-  return Type.Optional(Type.String({ maxLength: orderingKeyBytesMax, description: keyText }))
+  return is.optional(is.text(keyText, { maxLength: orderingKeyBytesMax }))
 }
 
 /** A text, since the command line would take the sign of a number for that of an option. */
 function person() {
-  return Type.Optional(
-    Type.String({
+  return is.optional(
+    is.text('the id of a user or a chat, in up to 19 digits, which the updates name anywhere', {
       pattern: '^-?[1-9][0-9]{0,18}$',
-      description:
-        'the id of a user or a chat, in up to 19 digits, which the updates name anywhere',
     }),
   )
 }
@@ -231,26 +206,24 @@ function person() {
 /** The fields that select updates of one state. */
 export function selectionInState() {
   return {
-    type: Type.Optional(
-      Type.Enum([...updateTypes], { type: 'string', description: 'Selects updates of this type.' }),
-    ),
+    type: is.optional(is.oneOf(updateTypes, 'Selects updates of this type.')),
     ordering_key: orderingKey(),
-    since: Type.Optional(time('Selects updates that were accepted then or later.')),
-    until: Type.Optional(time('Selects updates that were accepted before.')),
+    since: is.optional(is.time('Selects updates that were accepted then or later.')),
+    until: is.optional(is.time('Selects updates that were accepted before.')),
   }
 }
 
 function fields() {
   return {
-    update_id: updateId(),
-    type: Type.Enum([...updateTypes], { type: 'string' }),
-    ordering_key: Type.String(),
-    state: Type.Enum([...updateStates], { type: 'string' }),
-    accepted: time('When the update was pushed.'),
-    left: orNull(preciseTime('When it left the queue; null while it is pending.')),
-    attempts: orNull(count('The number of attempts to deliver it; null if it is not known.')),
-    last_error: orNull(Type.String()),
-    bytes: count('The length of the update without its outer braces.'),
-    traceparent: traceparent('The place in a trace that it was pushed with.'),
+    update_id: is.updateId(),
+    type: is.oneOf(updateTypes),
+    ordering_key: is.text(),
+    state: is.oneOf(updateStates),
+    accepted: is.time('When the update was pushed.'),
+    left: is.orNull(is.preciseTime('When it left the queue; null while it is pending.')),
+    attempts: is.orNull(is.count('The number of attempts to deliver it; null if it is not known.')),
+    last_error: is.orNull(is.text()),
+    bytes: is.count('The length of the update without its outer braces.'),
+    traceparent: is.traceparent('The place in a trace that it was pushed with.'),
   }
 }

@@ -1,15 +1,12 @@
 /** The calls that push updates again which have left their queue: one at once, or many as a job that can be watched and cancelled. */
-import { Type } from 'typebox'
 import type { ErrorCode } from '../../kit/errors.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { leftStates, replayStates } from '../../shard/records/replay-record.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { replaysPerSecondMax } from '../../api/limits.ts'
 import { updateSelection } from './look-back-operations.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { pushResult } from '../../api/update-schemas.ts'
-
-const { count, idempotencyKey, jobId, orNull, preciseTime, time } = fieldSchemas
 
 const all = `${botPath}/replays` as const
 const one = `${all}/:job_id` as const
@@ -48,24 +45,17 @@ export const replayOperations = declareOperations('look back', {
       'move of the bot. A queue that is half full pauses it.',
     ].join(' '),
     body: () =>
-      Type.Object(
-        {
-          ...updateSelection(leftStates),
-          rate: Type.Integer({
-            minimum: 1,
-            maximum: replaysPerSecondMax,
-            default: replaysPerSecondMax / 10,
-            description: 'How many updates are pushed in a second at most.',
-          }),
-          dry_run: Type.Boolean({
-            default: false,
-            description: 'Whether the updates are only counted.',
-          }),
-          idempotency_key: Type.Optional(idempotencyKey()),
-        },
-        { $id: 'ReplayOrder', additionalProperties: false, description: 'What is replayed.' },
-      ),
-    result: () => Type.Union([replayJob(), replayCount()], { $id: 'ReplayStart' }),
+      is.onlyNamed('ReplayOrder', 'What is replayed.', {
+        ...updateSelection(leftStates),
+        rate: is.integer('How many updates are pushed in a second at most.', {
+          minimum: 1,
+          maximum: replaysPerSecondMax,
+          default: replaysPerSecondMax / 10,
+        }),
+        dry_run: is.flag('Whether the updates are only counted.', { default: false }),
+        idempotency_key: is.optional(is.idempotencyKey()),
+      }),
+    result: () => is.either([replayJob(), replayCount()], { $id: 'ReplayStart' }),
     errors: ['IDEMPOTENCY_MISMATCH', 'TOO_MANY_REPLAYS', 'BOT_NOT_SERVED', 'DISK_LOW'],
   },
   listReplays: {
@@ -80,10 +70,9 @@ export const replayOperations = declareOperations('look back', {
     summary: 'Lists the replays of a queue, the newest first',
     description: 'Those that have ended are listed for a week.',
     result: () =>
-      Type.Object(
-        { replays: Type.Array(replayJob()) },
-        { $id: 'ReplayList', description: 'The jobs that run, and the last that have ended.' },
-      ),
+      is.named('ReplayList', 'The jobs that run, and the last that have ended.', {
+        replays: is.list(replayJob()),
+      }),
   },
   getReplay: {
     route: `GET ${one}`,
@@ -111,49 +100,41 @@ export const replayOperations = declareOperations('look back', {
 })
 
 function replayCount() {
-  return Type.Object(
-    {
-      dry_run: Type.Literal(true),
-      count: count('How many updates match.'),
-      bytes: count('Their bytes.'),
-      is_complete: Type.Boolean({
-        description: 'Whether all were counted; otherwise there were too many for one call.',
-      }),
-    },
-    { $id: 'ReplayCount', description: 'What would be replayed.' },
-  )
+  return is.named('ReplayCount', 'What would be replayed.', {
+    dry_run: is.exactly(true),
+    count: is.count('How many updates match.'),
+    bytes: is.count('Their bytes.'),
+    is_complete: is.flag('Whether all were counted; otherwise there were too many for one call.'),
+  })
 }
 
 function replayJob() {
-  const skipped = Type.Object({
-    filtered: count('Of a type that the bot does not want.'),
-    too_large: count('Larger than the server accepts now.'),
-    gone: count('Not kept any more when the job came to them; known at its end.'),
+  const skipped = is.object({
+    filtered: is.count('Of a type that the bot does not want.'),
+    too_large: is.count('Larger than the server accepts now.'),
+    gone: is.count('Not kept any more when the job came to them; known at its end.'),
   })
-  return Type.Object(
-    {
-      job_id: jobId(),
-      state: Type.Enum([...replayStates], { type: 'string' }),
-      reason: orNull(Type.String({ description: 'Why the job is paused, or has ended early.' })),
-      filter: Type.Object({
-        state: orNull(Type.Enum([...leftStates], { type: 'string' })),
-        type: orNull(Type.Enum([...updateTypes], { type: 'string' })),
-        ordering_key: orNull(Type.String()),
-        since: orNull(time('Accepted then or later.')),
-        until: time('Accepted before.'),
-      }),
-      rate: count('How many updates are pushed in a second at most.'),
-      started: preciseTime('When the call was made.'),
-      ended: orNull(preciseTime('When the job has ended.')),
-      total: orNull(count('How many updates matched at the start; null if these were too many.')),
-      replayed: count('How many were pushed.'),
-      skipped,
-      next: count('The job goes on from this id of an update.'),
-      end: count('The job ends before this id: the next one when it began.'),
-      duplicate: Type.Optional(
-        Type.Literal(true, { description: 'An earlier call with this key has started it.' }),
-      ),
-    },
-    { $id: 'Replay', description: 'A job that pushes updates again.' },
-  )
+  return is.named('Replay', 'A job that pushes updates again.', {
+    job_id: is.jobId(),
+    state: is.oneOf(replayStates),
+    reason: is.orNull(is.text('Why the job is paused, or has ended early.')),
+    filter: is.object({
+      state: is.orNull(is.oneOf(leftStates)),
+      type: is.orNull(is.oneOf(updateTypes)),
+      ordering_key: is.orNull(is.text()),
+      since: is.orNull(is.time('Accepted then or later.')),
+      until: is.time('Accepted before.'),
+    }),
+    rate: is.count('How many updates are pushed in a second at most.'),
+    started: is.preciseTime('When the call was made.'),
+    ended: is.orNull(is.preciseTime('When the job has ended.')),
+    total: is.orNull(
+      is.count('How many updates matched at the start; null if these were too many.'),
+    ),
+    replayed: is.count('How many were pushed.'),
+    skipped,
+    next: is.count('The job goes on from this id of an update.'),
+    end: is.count('The job ends before this id: the next one when it began.'),
+    duplicate: is.optional(is.exactly(true, 'An earlier call with this key has started it.')),
+  })
 }

@@ -2,14 +2,11 @@
  * The calls about the owner's page: links that show one bot to its owner, who has no key, and the test update that such a page
  * sends. What a link may call is told by the field `portal` of each row.
  */
-import { Type } from 'typebox'
 import { portalRights } from '../../kit/rights.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { originLengthMax, portalLinkTtlSMax } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { pushErrors, pushResult } from '../../api/update-schemas.ts'
-
-const { orNull, removedCount, time } = fieldSchemas
 
 const all = `${botPath}/portal` as const
 
@@ -25,43 +22,31 @@ export const portalOperations = declareOperations("owner's page", {
     description:
       'The secret is in the fragment of the URL, which browsers do not send, and is shown only this once. It works until its end, for this bot alone.',
     body: () =>
-      Type.Object(
-        {
-          ttl: Type.Integer({
-            minimum: 1,
-            maximum: portalLinkTtlSMax,
-            description: 'Seconds until the link ends.',
+      is.only({
+        ttl: is.integer('Seconds until the link ends.', { minimum: 1, maximum: portalLinkTtlSMax }),
+        can: is.optional(
+          is.list(right(), 'What its page may do. Default: all.', {
+            minItems: 1,
+            maxItems: portalRights.length,
+            uniqueItems: true,
           }),
-          can: Type.Optional(
-            Type.Array(right(), {
-              minItems: 1,
-              maxItems: portalRights.length,
-              uniqueItems: true,
-              description: 'What its page may do. Default: all.',
-            }),
-          ),
-          origin: Type.Optional(
-            Type.String({
+        ),
+        origin: is.optional(
+          is.text(
+            'an origin in lower case, such as https://platform.example, whose pages may show the page in a frame',
+            {
               maxLength: originLengthMax,
               pattern:
                 '^https://(?!.*\\.\\.)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[1-9][0-9]{0,4})?$',
-              description:
-                'an origin in lower case, such as https://platform.example, whose pages may show the page in a frame',
-            }),
+            },
           ),
-        },
-        { additionalProperties: false },
-      ),
+        ),
+      }),
     result: () =>
-      Type.Object(
-        {
-          ...link(),
-          url: Type.String({
-            description: 'The link with its secret. It is shown only this once.',
-          }),
-        },
-        { $id: 'NewPortalLink', description: 'The link, on disk.' },
-      ),
+      is.named('NewPortalLink', 'The link, on disk.', {
+        ...link(),
+        url: is.text('The link with its secret. It is shown only this once.'),
+      }),
     errors: ['TOO_MANY_LINKS'],
   },
   listPortalLinks: {
@@ -73,10 +58,9 @@ export const portalOperations = declareOperations("owner's page", {
     none: 'no links',
     summary: "Lists the links to the owner's page of a bot, without their secrets",
     result: () =>
-      Type.Object(
-        { links: Type.Array(Type.Object(link(), { $id: 'PortalLink' })) },
-        { $id: 'PortalLinkList', description: 'The links that have not ended, the oldest first.' },
-      ),
+      is.named('PortalLinkList', 'The links that have not ended, the oldest first.', {
+        links: is.list(is.named('PortalLink', link())),
+      }),
   },
   revokePortalLinks: {
     route: `DELETE ${all}`,
@@ -85,7 +69,7 @@ export const portalOperations = declareOperations("owner's page", {
     command: 'portal revoke',
     done: 'revoked {removed}',
     summary: "Ends all links to the owner's page of a bot",
-    result: () => removedCount(),
+    result: () => is.removedCount(),
   },
   revokePortalLink: {
     route: `DELETE ${all}/:link_id`,
@@ -94,7 +78,7 @@ export const portalOperations = declareOperations("owner's page", {
     command: 'portal revoke',
     done: 'revoked {removed}',
     summary: "Ends a link to the owner's page of a bot, and what it has open",
-    result: () => removedCount(),
+    result: () => is.removedCount(),
     errors: ['UNKNOWN_LINK'],
   },
   pushTestUpdate: {
@@ -112,15 +96,15 @@ export const portalOperations = declareOperations("owner's page", {
 })
 
 function right() {
-  return Type.Enum([...portalRights], { type: 'string' })
+  return is.oneOf(portalRights)
 }
 
 function link() {
   return {
-    link_id: Type.String({ description: 'The id of the link, which is no secret.' }),
-    created_at: time('When it was made.'),
-    expires: time('When it ends.'),
-    can: Type.Array(right()),
-    origin: orNull(Type.String({ description: 'Whose pages may frame the page.' })),
+    link_id: is.text('The id of the link, which is no secret.'),
+    created_at: is.time('When it was made.'),
+    expires: is.time('When it ends.'),
+    can: is.list(right()),
+    origin: is.orNull(is.text('Whose pages may frame the page.')),
   }
 }

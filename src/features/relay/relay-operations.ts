@@ -1,10 +1,7 @@
 /** The calls about the relay of a bot, which takes its updates from another bot API server. */
-import { Type } from 'typebox'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { needs } from './needs.ts'
-
-const { botId } = fieldSchemas
 
 const path = `${botPath}/relay` as const
 
@@ -20,18 +17,13 @@ export const relayOperations = declareOperations('bots', {
       'The relay goes on where the one before was, if it is of the same bot at the same server. The token is never shown.',
     checked: 'names',
     body: () =>
-      Type.Object(
-        {
-          from: Type.String({ description: 'A server that `--relay-from` lists.' }),
-          // Checked by the handler, so that no error shows a token.
-          token: Type.Optional(
-            Type.String({
-              description: 'The token at that server. Needed again whenever `from` changes.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      is.only({
+        from: is.text('A server that `--relay-from` lists.'),
+        // Checked by the handler, so that no error shows a token.
+        token: is.optional(
+          is.text('The token at that server. Needed again whenever `from` changes.'),
+        ),
+      }),
     result: () => relay(),
   },
   getRelay: {
@@ -54,17 +46,17 @@ export const relayOperations = declareOperations('bots', {
     summary: 'Ends the relay of a bot',
     description: 'The other server is told what was stored. What was relayed stays.',
     result: () =>
-      Type.Object(
-        { bot_id: botId(), removed: Type.Literal(true) },
-        { $id: 'RemovedRelay', description: 'The bot whose relay was removed.' },
-      ),
+      is.named('RemovedRelay', 'The bot whose relay was removed.', {
+        bot_id: is.botId(),
+        removed: is.exactly(true),
+      }),
     errors: ['NO_RELAY'],
   },
 })
 
 function relay() {
-  return Type.Object(
-    { bot_id: botId(), ...needs.relayFields().properties },
-    { $id: 'Relay', description: 'The relay of a bot.' },
-  )
+  return is.named('Relay', 'The relay of a bot.', {
+    bot_id: is.botId(),
+    ...needs.relayFields().properties,
+  })
 }

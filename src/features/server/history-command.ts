@@ -1,13 +1,12 @@
 /** `postbote server history`: what the server did, minute by minute. */
-import { Type } from 'typebox'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { tableLines } from '../../cli/output/print-result.ts'
 import { itemTable } from '../../cli/remote/cells.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
 
-const minute = Type.Object({ time: fieldSchemas.time('When the minute begins.') })
+const minute = is.object({ time: is.time('When the minute begins.') })
 
 export const historyCommand = remoteCommand(serverOperations.getServerHistory, {
   sentence:

@@ -5,7 +5,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { type ErrorCode, errorKinds } from '../../kit/errors.ts'
 import { commonErrors, errorSchema, openErrors, ownErrors } from '../../api/error-schema.ts'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import {
   type Content,
   json,
@@ -21,15 +21,14 @@ const parameterTexts: Readonly<Record<string, string>> = {
   after: 'The list starts above this id.',
   limit: 'The list has at most this many entries.',
 }
-const { botId, jobId, shard, updateId } = fieldSchemas
 /** The parameters in paths. */
 const pathSchemas: Readonly<Record<string, () => TSchema>> = {
-  id: () => ({ ...botId(), description: 'The id of the bot.' }),
-  update_id: () => updateId('The id of the update.'),
-  job_id: () => ({ ...jobId(), description: 'The id of the replay.' }),
-  link_id: () => Type.String({ description: 'The id of the link.' }),
-  key_id: () => Type.String({ description: 'The id of the key.' }),
-  shard: () => ({ ...shard(), description: 'The number of the shard.' }),
+  id: () => ({ ...is.botId(), description: 'The id of the bot.' }),
+  update_id: () => is.updateId('The id of the update.'),
+  job_id: () => ({ ...is.jobId(), description: 'The id of the replay.' }),
+  link_id: () => is.text('The id of the link.'),
+  key_id: () => is.text('The id of the key.'),
+  shard: () => ({ ...is.shard(), description: 'The number of the shard.' }),
 }
 
 /**

@@ -1,9 +1,7 @@
 /** The calls about the keys that the deliveries of a bot are signed with. */
 import { Type } from 'typebox'
-import { fieldSchemas } from '../../api/field-schemas.ts'
+import * as is from '../../api/words.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
-
-const { orNull, overlap, removedCount, time } = fieldSchemas
 
 const all = `${botPath}/signing-keys` as const
 
@@ -21,24 +19,16 @@ export const signingKeyOperations = declareOperations('signing keys', {
     summary: 'Adds a key that the deliveries are signed with',
     description: 'The previous key continues to sign for `overlap` seconds. Default: 0.',
     body: () =>
-      Type.Object(
-        {
-          type: Type.Enum(['hmac-sha256', 'ed25519']),
-          overlap: overlap(signingKeyOverlapSMax),
-        },
-        { additionalProperties: false },
-      ),
+      is.only({
+        type: Type.Enum(['hmac-sha256', 'ed25519']),
+        overlap: is.overlap(signingKeyOverlapSMax),
+      }),
     result: () =>
-      Type.Object(
-        {
-          key_id: keyId(),
-          type: keyType(),
-          key: Type.String({
-            description: 'The shared secret, or the public key. It is shown only this once.',
-          }),
-        },
-        { $id: 'NewSigningKey', description: 'The key with what the receiver verifies with.' },
-      ),
+      is.named('NewSigningKey', 'The key with what the receiver verifies with.', {
+        key_id: keyId(),
+        type: keyType(),
+        key: is.text('The shared secret, or the public key. It is shown only this once.'),
+      }),
     errors: ['TOO_MANY_SIGNING_KEYS'],
   },
   listSigningKeys: {
@@ -47,17 +37,16 @@ export const signingKeyOperations = declareOperations('signing keys', {
     about: 'queue',
     summary: 'Lists the keys',
     result: () =>
-      Type.Object(
-        { signing_keys: Type.Array(signingKey()) },
-        { $id: 'SigningKeyList', description: 'The keys that sign, the newest first.' },
-      ),
+      is.named('SigningKeyList', 'The keys that sign, the newest first.', {
+        signing_keys: is.list(signingKey()),
+      }),
   },
   removeSigningKeys: {
     route: `DELETE ${all}`,
     scope: 'manage',
     about: 'queue',
     summary: 'Removes all keys, which ends signing',
-    result: () => removedCount(),
+    result: () => is.removedCount(),
   },
   removeSigningKey: {
     route: `DELETE ${all}/:key_id`,
@@ -65,30 +54,27 @@ export const signingKeyOperations = declareOperations('signing keys', {
     about: 'queue',
     summary: 'Removes one key',
     result: () =>
-      Type.Object(
-        { key_id: keyId(), removed: Type.Literal(true) },
-        { $id: 'RemovedSigningKey', description: 'The key that was removed.' },
-      ),
+      is.named('RemovedSigningKey', 'The key that was removed.', {
+        key_id: keyId(),
+        removed: is.exactly(true),
+      }),
     errors: ['UNKNOWN_SIGNING_KEY'],
   },
 })
 
 function signingKey() {
-  return Type.Object(
-    {
-      key_id: keyId(),
-      type: keyType(),
-      created_at: time('When the key was added.'),
-      ends_at: orNull(time('When the key ends.')),
-    },
-    { $id: 'SigningKey' },
-  )
+  return is.named('SigningKey', {
+    key_id: keyId(),
+    type: keyType(),
+    created_at: is.time('When the key was added.'),
+    ends_at: is.orNull(is.time('When the key ends.')),
+  })
 }
 
 function keyId() {
-  return Type.String({ description: 'The id of the key.' })
+  return is.text('The id of the key.')
 }
 
 function keyType() {
-  return Type.Enum(['hmac-sha256', 'ed25519'], { type: 'string' })
+  return is.oneOf(['hmac-sha256', 'ed25519'])
 }

@@ -1,5 +1,6 @@
 /** One event of a tail as a line, for people or for programs. Pure. */
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
+import * as is from '../../api/words.ts'
 import { utcText } from '../../kit/clock.ts'
 import { updateIn } from '../../api/update-in.ts'
 import { harmless } from '../../cli/output/text-table.ts'
@@ -7,10 +8,10 @@ import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
 
 /** What the events have. docs/use/api.md says more. */
 const tailData = {
-  update: Type.Object({ update_id: Type.Integer(), type: Type.String(), bytes: Type.Integer() }),
-  confirmed: Type.Object({ count: Type.Integer(), below: Type.Integer() }),
-  dropped: Type.Object({ count: Type.Integer(), below: Type.Integer() }),
-  missed: Type.Object({ count: Type.Integer() }),
+  update: is.object({ update_id: is.integer(), type: is.text(), bytes: is.integer() }),
+  confirmed: is.object({ count: is.integer(), below: is.integer() }),
+  dropped: is.object({ count: is.integer(), below: is.integer() }),
+  missed: is.object({ count: is.integer() }),
 } as const
 
 type TailData = Static<(typeof tailData)['update']> & Static<(typeof tailData)['confirmed']>

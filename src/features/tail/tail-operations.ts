@@ -1,5 +1,5 @@
 /** The call that shows live what is pushed. */
-import { Type } from 'typebox'
+import * as is from '../../api/words.ts'
 import { botPath, content, declareOperations } from '../../api/operation.ts'
 
 export const tailOperations = declareOperations('updates', {
@@ -13,10 +13,7 @@ export const tailOperations = declareOperations('updates', {
     summary: 'Shows live what is pushed to a queue and confirmed',
     description: 'The response goes on until one side ends it.',
     query: () => ({
-      payload: Type.Boolean({
-        default: false,
-        description: 'Whether the events have the updates themselves.',
-      }),
+      payload: is.flag('Whether the events have the updates themselves.', { default: false }),
     }),
     results: () => ({
       200: content(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
-import { fieldSchemas } from '../../../../src/api/field-schemas.ts'
+import { age, bytes, ms, orNull, perSecond, time, traceparent } from '../../../../src/api/words.ts'
 import { shown } from '../../../../src/api/shown.ts'
 import {
   bytesText,
@@ -12,8 +12,6 @@ import {
 } from '../../../../src/cli/remote/cells.ts'
 import { utcText } from '../../../../src/kit/clock.ts'
 import { apiOperations } from '../../../../src/modules/api-operations.ts'
-
-const { age, bytes, ms, orNull, perSecond, time, traceparent } = fieldSchemas
 
 test('an age is shown in the largest unit that leaves it at least two', () => {
   const seconds = orNull(age('Of something.'))

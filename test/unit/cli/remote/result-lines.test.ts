@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
-import { fieldSchemas } from '../../../../src/api/field-schemas.ts'
+import * as is from '../../../../src/api/words.ts'
 import { declareOperations } from '../../../../src/api/operation.ts'
 import { fieldOf } from '../../../../src/cli/remote/cells.ts'
 import { remoteCommand } from '../../../../src/cli/remote/remote-command.ts'
@@ -18,15 +18,13 @@ const { toyList, toyDone } = declareOperations('bots', {
     none: 'no toys',
     summary: 'Returns the toys of a bot',
     query: () => ({
-      color: Type.String({ description: 'Only toys of this color.' }),
-      limit: fieldSchemas.listLimit(9, 3),
+      color: is.text('Only toys of this color.'),
+      limit: is.listLimit(9, 3),
     }),
     result: () =>
-      Type.Object({
-        toys: Type.Array(
-          Type.Object({ name: Type.String(), made: fieldSchemas.time('When it was made.') }),
-        ),
-        total: fieldSchemas.count('All toys.'),
+      is.object({
+        toys: is.list(is.object({ name: is.text(), made: is.time('When it was made.') })),
+        total: is.count('All toys.'),
       }),
   },
   toyDone: {
@@ -36,7 +34,7 @@ const { toyList, toyDone } = declareOperations('bots', {
     command: 'toys remove',
     done: 'removed {removed} toys of bot {id}',
     summary: 'Removes the toys of a bot',
-    result: () => fieldSchemas.removedCount(),
+    result: () => is.removedCount(),
   },
 })
 
