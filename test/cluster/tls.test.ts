@@ -15,6 +15,9 @@ import { dateIn, issueCertificate, type KeyPair } from '../support/network/certi
 import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
 import { outputOf, postbote, postboteProcess } from '../support/programs/postbote.ts'
 
+/** Far longer than an event takes: a stream of events has no end, so a test that waits for one that is missing would not either. */
+const eventMsMax = 60_000
+
 const authority = issueCertificate({ name: 'authority', isAuthority: true })
 
 function renewed(): KeyPair {
@@ -87,7 +90,8 @@ class TlsServer {
   async eventsUntil(type: string): Promise<string> {
     const url = `${this.server.privateUrl.replace('http:', 'https:')}/v1/events?after=0`
     const headers = { authorization: `Bearer ${this.server.key}` }
-    const outgoing = request(url, { headers, ca: authority.cert, agent: false }).end()
+    const signal = AbortSignal.timeout(eventMsMax)
+    const outgoing = request(url, { headers, ca: authority.cert, agent: false, signal }).end()
     const [response]: IncomingMessage[] = await once(outgoing, 'response')
     let text = ''
     for await (const chunk of response ?? []) {
@@ -119,7 +123,7 @@ function oneConnection(): Agent {
   return new Agent({ ca: authority.cert, keepAlive: true, maxSockets: 1 })
 }
 
-/** Makes calls on one connection, one after the other, until it is stopped, and records what fails. */
+/** Makes calls on one connection, one after the other, until it is stopped, at the latest with its test, and records what fails. */
 class RepeatedCall {
   readonly failures: string[] = []
   #isStopped = false
@@ -127,8 +131,9 @@ class RepeatedCall {
   readonly #run: Promise<void>
 
   /** @param call - rejects if it fails */
-  constructor(call: (agent: Agent) => Promise<void>) {
+  constructor(t: TestContext, call: (agent: Agent) => Promise<void>) {
     this.#run = this.#repeat(call)
+    t.after(() => this.stop())
   }
 
   async stop(): Promise<void> {
@@ -149,8 +154,8 @@ class Pusher {
   pushed = 0
   readonly calls: RepeatedCall
 
-  constructor(tls: TlsServer, botId: number) {
-    this.calls = new RepeatedCall(async (agent) => {
+  constructor(t: TestContext, tls: TlsServer, botId: number) {
+    this.calls = new RepeatedCall(t, async (agent) => {
       const update = { message: { text: `${this.pushed}` } }
       const path = `/v1/bots/${botId}/updates`
       const { status, text } = await tls.admin(agent)('POST', path, update)
@@ -165,9 +170,9 @@ class Poller {
   readonly texts: string[] = []
   readonly calls: RepeatedCall
 
-  constructor(tls: TlsServer, token: string) {
+  constructor(t: TestContext, tls: TlsServer, token: string) {
     let offset = 0
-    this.calls = new RepeatedCall(async (agent) => {
+    this.calls = new RepeatedCall(t, async (agent) => {
       const parameters = { offset, timeout: 1 }
       const { text, body } = await tls.bot(agent)('POST', `/bot${token}/getUpdates`, parameters)
       assert.equal(body?.ok, true, text)
@@ -202,10 +207,9 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
 
   await t.test(
     'reloads with renewed files fail no request, and new connections get the new certificate',
-    async () => {
-      const pushers = bots.slice(0, 4).map(({ botId }) => new Pusher(tls, botId))
-      const pollers = bots.slice(0, 4).map(({ token }) => new Poller(tls, token))
-      t.after(() => Promise.all([...pushers, ...pollers].map(({ calls }) => calls.stop())))
+    async (own) => {
+      const pushers = bots.slice(0, 4).map(({ botId }) => new Pusher(own, tls, botId))
+      const pollers = bots.slice(0, 4).map(({ token }) => new Poller(own, tls, token))
       for (let nth = 0; nth < 2; nth++) {
         const { cert } = tls.renew()
         await tls.reload()
@@ -278,10 +282,10 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
     },
   )
 
-  await t.test('a worker that is killed during polls loses nothing', async () => {
+  await t.test('a worker that is killed during polls loses nothing', async (own) => {
     const { botId, token } = bots[5]!
-    const poller = new Poller(tls, token)
-    const pusher = new Pusher(tls, bots[6]!.botId)
+    const poller = new Poller(own, tls, token)
+    const pusher = new Pusher(own, tls, bots[6]!.botId)
     for (const which of [0, 1]) {
       process.kill(tls.server.workerPid(which), 'SIGKILL')
       await until(async () => {
