@@ -44,9 +44,10 @@ async function crash(postgres: Postgres): Promise<void> {
   await down
 }
 
+/** Ends all connections, and waits until they have ended. */
 async function terminateAll(postgres: Postgres): Promise<void> {
   const others = 'FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()'
-  await postgres.query(`SELECT pg_terminate_backend(pid) ${others}`)
+  await postgres.query(`SELECT pg_terminate_backend(pid, ${settledMsMax}) ${others}`)
 }
 
 const faults: readonly (readonly [string, (postgres: Postgres) => Promise<void>])[] = [
@@ -151,6 +152,8 @@ test('a push that finds its connection closed is refused: nothing of it can have
   assert(bot !== undefined)
   await server.push(bot.botId, { message: {} })
   await terminateAll(postgres)
+  // Its worker turns once, so that it has seen the end of its connections.
+  await server.call(bot.token, 'getMe')
   await until(async () => {
     const { status, body } = await server.admin('POST', `/v1/bots/${bot.botId}/updates`, {
       message: {},
