@@ -32,7 +32,7 @@ function clientOf(
     url: server.privateUrl,
     key: server.key,
     // Far more failures in a row than occur here: this test is about what is stored.
-    retries: 30,
+    retries: 1_000,
     retryDelayMsMax: 1_000,
     ...(onRetry === undefined ? {} : { onRetry }),
   })
