@@ -1,6 +1,7 @@
 /** Generates docs/reference/openapi.json: the response of a server without bots to GET /v1/openapi.json. */
 import { systemClock } from '../src/kit/clock.ts'
 import { PrivateApiGuard } from '../src/access/private-api-guard.ts'
+import { fleetHooks } from '../src/features/fleet/module.ts'
 import { lookBackHooks } from '../src/features/look-back/module.ts'
 import { portalHooks } from '../src/features/portal/module.ts'
 import { relayHooks } from '../src/features/relay/module.ts'
@@ -32,6 +33,7 @@ export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
   modules.list.push(
     portalHooks(Object.create(null), Object.create(null)),
     relayHooks(Object.create(null), Object.create(null)),
+    fleetHooks(Object.create(null)),
     lookBackHooks(Object.create(null), Object.create(null)),
   )
   const guard = new PrivateApiGuard({ adminKey: 'key', hosts: [], clock: systemClock })

@@ -3,7 +3,8 @@ import type { AccessKeyRegistry } from './access-key-registry.ts'
 import type { AccessKeyRing } from './access-key-ring.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { AuditWriter } from './audit-writer.ts'
-import type { KeySync } from './key-sync.ts'
+import type { AnswersTo } from '../links/ask/question.ts'
+import type { keysOwnerQuestions, KeySync } from './key-sync.ts'
 
 /** All that a worker has of keys. */
 export interface WorkerKeys {
@@ -19,4 +20,22 @@ export interface WorkerAudit {
   /** Works only where shard 0 is. */
   readonly trail: Pick<AuditTrail, 'append' | 'read' | 'reset'>
   readonly writer: Pick<AuditWriter, 'record' | 'close'>
+}
+
+/** Returns what the worker that has shard 0 answers to the others. */
+export function keysOwnerAnswers({
+  registry,
+  audit,
+}: Pick<WorkerKeys, 'audit' | 'registry'>): AnswersTo<typeof keysOwnerQuestions> {
+  return {
+    async keys({ version, uses }) {
+      const table = await registry.table()
+      registry.noteUses(uses)
+      return table.version === version ? { version } : table
+    },
+    async recordCalls(calls) {
+      await audit.trail.append(calls)
+      return {}
+    },
+  }
 }

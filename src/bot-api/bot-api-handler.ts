@@ -10,7 +10,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { BotQueue } from '../bots/bot-queue.ts'
-import type { BotService } from '../bots/bot-service.ts'
+import type { BotRegistry } from '../bots/registry.ts'
 import type { ClientPresence } from '../bots/poller.ts'
 import { type TokenFilter, readToken } from '../api/token.ts'
 import { PostboteError, toPostboteError } from '../kit/errors.ts'
@@ -54,7 +54,7 @@ export interface Upstream {
 export interface BotApiHandlerOptions
   extends OwnMethodsOptions,
     Pick<Surroundings, 'clock' | 'counters'> {
-  readonly bots: BotService
+  readonly bots: BotRegistry
   readonly pacing: TokenRefusals
   readonly creationGate: CreationGate
   readonly updatesReply: UpdatesReply

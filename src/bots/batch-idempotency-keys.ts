@@ -13,7 +13,7 @@ import { type HeldKey, KeyClaim } from '../shard/idempotency/idempotency-keys.ts
 import type { PushedRows } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import type { PushOutcome } from './bot-service.ts'
+import type { PushOutcome } from './push-receipt.ts'
 
 /** Rows to push, by their numbers. */
 export interface RowsToPush {

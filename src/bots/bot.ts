@@ -1,12 +1,12 @@
 /** One registered bot: its record, its secrets and its two queues. The /test/ queue is loaded when it is first used. */
 import { PostboteError } from '../kit/errors.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
-import type { BotRecord } from '../shard/records/bot-record.ts'
+import type { BotRecord, BotSettings, PollsSetting } from '../shard/records/bot-record.ts'
 import { queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/records/stored-records.ts'
-import { BotQueue, type BotQueueServices } from './bot-queue.ts'
-import type { BotSummary, ShownSettings } from './bot-service.ts'
+import { BotQueue, type BotQueueServices, type QueueReport } from './bot-queue.ts'
+import type { NamedBot } from './registration.ts'
 import { TokenVerifier } from '../api/token.ts'
 import { Mutex } from '../kit/mutex.ts'
 
@@ -21,6 +21,39 @@ export interface BotContext {
   readonly home: BotHome
   readonly shard: Shard
   readonly stored: StoredQueue & { readonly bot: BotRecord }
+}
+
+/** A bot with its names. */
+export interface BotSummary extends NamedBot {
+  readonly createdAtMs: number
+}
+
+type Changed = Partial<Pick<NamedBot, 'firstName' | 'username'>> &
+  Pick<BotRecord, 'isValidated' | keyof BotSettings>
+
+/** What changes of a bot: a field that is absent stays, and null takes a setting back. */
+export type BotChange = {
+  readonly [Name in keyof Changed]?:
+    | Changed[Name]
+    | (Name extends keyof NamedBot ? undefined : null | undefined)
+}
+
+/** The settings of a bot as they may be shown: of the headers, only the names. */
+export interface ShownSettings {
+  readonly isValidated: boolean
+  readonly polls: PollsSetting | undefined
+  readonly ttlS: number | undefined
+  readonly connectionsMax: number | undefined
+  readonly retryDelaysS: readonly number[] | undefined
+  readonly headerNames: readonly string[] | undefined
+}
+
+/** A bot with the state of its two queues. */
+export interface BotReport extends BotSummary, ShownSettings {
+  /** What modules show of it. */
+  readonly fields: object
+  readonly queue: QueueReport
+  readonly testQueue: QueueReport
 }
 
 export class Bot {

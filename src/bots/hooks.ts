@@ -3,8 +3,19 @@ import type { Modules } from '../kit/modules.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { Polls } from '../delivery/attempts/health.ts'
 import type { Bot } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
+
+/** What a module that follows all bots knows of a queue in memory. */
+export interface FollowedQueue {
+  /** What is known of its getUpdates calls, from before it was loaded, too. */
+  readonly polls: Polls
+  /** Whether its oldest update is old and gets older. */
+  readonly isFallingBehind: boolean
+  /** How many updates have waited in each minute of the last hour, the present minute last; undefined where nobody counted. */
+  readonly pending: readonly (number | undefined)[]
+}
 
 export interface BotHooks {
   /** A bot wants other types than before. */
@@ -25,6 +36,12 @@ export interface BotHooks {
    * loaded or not.
    */
   troubleOf?(shard: Shard, queue: QueueId): string | undefined
+  /** Returns what is known of a queue. The first module that returns it is asked. */
+  followed?(queue: BotQueue): FollowedQueue
+  /** Finds bots of the worker by their username, in any case. */
+  named?(username: string): Promise<readonly number[]>
+  /** Returns what `named` costs the event loop, in milliseconds. */
+  namedCostMs?(): number
   /** Returns fields for what the private API shows of a bot. */
   botFields?(bot: Bot): object
 }

@@ -27,6 +27,7 @@ import {
 } from '../queue/poll.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import {
+  type Polls,
   type ExpiringUpdates,
   type PollFight,
   type RepeatedPage,
@@ -129,6 +130,15 @@ export class Poller {
   constructor(options: PollerOptions) {
     this.#options = options
     this.#lease = options.lease ?? endlessLease
+  }
+
+  /** What is known of the polls since the bot was loaded. */
+  get polls(): Polls {
+    const { isWaiting, fight, repeated, expiring } = this
+    const lastMs = this.#lastPollMs
+    const nowMs = this.#options.clock.monotonicMs()
+    const lastBeforeMs = lastMs === undefined ? undefined : nowMs - lastMs
+    return { isWaiting, fight, repeated, expiring, lastBeforeMs, knownForMs: 0 }
   }
 
   get isWaiting(): boolean {

@@ -18,7 +18,7 @@ import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.
 import type { PushSpan, Tracer } from '../kit/tracing/tracer.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { PushOutcome, PushReceipt } from './bot-service.ts'
+import type { PushOutcome, PushReceipt } from './push-receipt.ts'
 import { countRefusal } from './count-refusal.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
 

@@ -1,4 +1,11 @@
-/** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
+/**
+ * What can be done with the bots of one owner, as the APIs ask for it; links/forward/peers.ts forwards requests for bots of other
+ * owners before they get here.
+ *
+ * Unless stated otherwise, a method throws or rejects with SHARD_BROKEN if the bot's shard is set aside, and with
+ * STORE_UNAVAILABLE if the shard cannot be read or written. A method that changes something also rejects with
+ * OUTCOME_UNKNOWN if its write failed halfway, and one that names an existing bot by its id with UNKNOWN_BOT.
+ */
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../kit/errors.ts'
 import { KeyedMutex } from '../kit/keyed-mutex.ts'
@@ -9,34 +16,26 @@ import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/stored-secret.ts'
 import type { Operation } from '../shard/operations.ts'
 import { type QueueId, queueIdOf } from '../shard/records/record-keys.ts'
-import type { ShardHooks } from '../shard/hooks.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { Verified } from '../delivery/endpoint/verify.ts'
 import { withAllowedTypes } from './allowed-types.ts'
-import { type Bot, shownSettings, summaryOf } from './bot.ts'
+import {
+  type Bot,
+  type BotChange,
+  type BotReport,
+  type ShownSettings,
+  shownSettings,
+  summaryOf,
+} from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
-import type {
-  BotChange,
-  BotList,
-  BotReport,
-  BotService,
-  IssuedToken,
-  KeyedBot,
-  KeyedRegistration,
-  ListedBot,
-  PushReceipt,
-  Registration,
-  ShardSums,
-  ShownSettings,
-} from './bot-service.ts'
-import { Fleet, type FleetOptions } from '../features/fleet/fleet.ts'
-import type { FleetQuery } from '../features/fleet/fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
-import { type BotHooks, troublesOf } from './hooks.ts'
+import { type BotHooks, type FollowedQueue, troublesOf } from './hooks.ts'
 import { openWithSecret } from '../admission/open-with-secret.ts'
 import { PushBatch } from './push-batch.ts'
+import type { PushReceipt } from './push-receipt.ts'
+import type { IssuedToken, KeyedBot, KeyedRegistration, Registration } from './registration.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type Token,
@@ -58,40 +57,29 @@ const randomBotIdsCount = 9_999_999_900
 const randomBotIdTriesMax = 10_000
 const foreignToken = new RegExp(foreignTokenPattern)
 
-export interface BotRegistryOptions extends BotCacheOptions, Pick<FleetOptions, 'times'> {
-  readonly modules: Modules<BotHooks & ShardHooks>
-}
-
-export class BotRegistry implements BotService {
+export class BotRegistry {
   /** The bots in memory, and the shards that they are in. */
   readonly bots: BotCache
-  /** What is known of all bots of the shards. */
-  readonly fleet: Fleet
   readonly #services: BotQueueServices
-  readonly #modules: BotRegistryOptions['modules']
+  readonly #modules: Modules<BotHooks>
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new KeyedMutex<number>()
   readonly #clearing = new Mutex()
 
-  constructor(options: BotRegistryOptions) {
-    const { modules } = options
+  constructor(options: BotCacheOptions, modules: Modules<BotHooks>) {
     const onAllowedTypes = (queue: BotQueue): void => void modules.each('typesChanged', queue)
     this.bots = new BotCache({ ...options, services: { ...options.services, onAllowedTypes } })
     this.#modules = modules
     this.#services = options.services
-    this.fleet = new Fleet({
-      clock: options.clock,
-      counters: options.services.counters,
-      attempts: options.services.webhooks.attempts,
-      loadedQueue: (queue) => this.bots.loadedQueue(queue),
-      log: options.services.log,
-      takesForeignTokens: options.services.takesForeignTokens,
-      report: options.services.report,
-      times: options.times,
-      modules,
-    })
   }
 
+  /**
+   * Finds the queue that a token, whose shape was checked, grants access to.
+   *
+   * @returns The queue; a promise only if the bot or its /test/ queue is not loaded.
+   * @throws INVALID_TOKEN if the secret cannot be one, UNKNOWN_TOKEN if it is not a current token of a bot. With
+   *   `--foreign-tokens` the latter takes the same time whether the bot exists or not.
+   */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
     // The queue in memory is void when its shard was opened again, and a poll would find nothing in it.
     const reopened = this.bots.loaded(token.botId)?.main.shard.reopened()
@@ -135,6 +123,12 @@ export class BotRegistry implements BotService {
     return this.#services.takesForeignTokens === true
   }
 
+  /**
+   * Reads a token that another server has made.
+   *
+   * @param botId - The bot that it must belong to, if that is known.
+   * @throws BAD_REQUEST if it is not such a token, or that of another bot.
+   */
   foreignToken(text: string, botId?: number): Token {
     // parseToken would refuse a larger id as the token of a bot that calls, with 401.
     if (!foreignToken.test(text) || Number.parseInt(text, 10) > botIdMax) {
@@ -147,6 +141,12 @@ export class BotRegistry implements BotService {
     throw new PostboteError('BAD_REQUEST', { detail })
   }
 
+  /**
+   * Registers a bot. Its id must belong to this owner.
+   *
+   * @param token - A token of `foreignToken`; a new one if it is absent.
+   * @throws BOT_NOT_SERVED, BOT_EXISTS.
+   */
   async register(registration: Registration, given?: Token): Promise<IssuedToken> {
     const { botId } = registration
     this.bots.assertServed(botId)
@@ -156,6 +156,11 @@ export class BotRegistry implements BotService {
     }))
   }
 
+  /**
+   * Registers a bot, unless its registration had the same key. Nothing changes before its webhook is verified.
+   *
+   * @throws BOT_NOT_SERVED; BOT_EXISTS if another bot has the id.
+   */
   registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {
     // What another one with this id has registered may not be on disk yet.
     return this.#registering.run(registration.botId, () => this.#registerOnce(registration))
@@ -248,6 +253,13 @@ export class BotRegistry implements BotService {
     return { botId, token }
   }
 
+  /**
+   * Finds an unused random id for a registration without one.
+   *
+   * @param accepts - Returns whether an id is acceptable.
+   * @returns An id of an open shard of this owner. Another call may return the same id until it is registered.
+   * @throws STORE_UNAVAILABLE if none is found after `randomBotIdTriesMax` attempts.
+   */
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#services.random() * randomBotIdsCount)
@@ -258,6 +270,12 @@ export class BotRegistry implements BotService {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
 
+  /**
+   * Issues a new token for a bot.
+   *
+   * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
+   * @param token - A token of `foreignToken`; a new one if it is absent.
+   */
   async renewToken(botId: number, overlapS: number, given?: Token): Promise<IssuedToken> {
     const { token } = await this.changeRecord(botId, (current) => {
       const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
@@ -272,6 +290,11 @@ export class BotRegistry implements BotService {
     return { botId, token }
   }
 
+  /**
+   * Changes the names and settings of a bot in one write. When it resolves, they are in effect.
+   *
+   * @returns what the bot has now
+   */
   async change(botId: number, change: BotChange): Promise<ShownSettings> {
     const { record, changesDeliveries } = await this.changeRecord(botId, (current) => {
       const changed = changedRecord(current, change)
@@ -300,6 +323,7 @@ export class BotRegistry implements BotService {
     })
   }
 
+  /** Removes a bot with its queues. */
   async remove(botId: number): Promise<void> {
     const bot = await this.existing(botId)
     const queues = [bot.main, await bot.test()]
@@ -343,16 +367,19 @@ export class BotRegistry implements BotService {
     }
   }
 
+  /** Returns a queue of a bot, loaded into memory. */
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
     const bot = await this.existing(botId)
     return isTest ? bot.test() : bot.main
   }
 
+  /** Has modules erase what they keep of updates of a bot. */
   async eraseBeside(botId: number): Promise<void> {
     const bot = await this.existing(botId)
     await Promise.all(this.#modules.each('erasing', bot))
   }
 
+  /** Returns the state of a bot and its queues. */
   async report(botId: number): Promise<BotReport> {
     const bot = await this.existing(botId)
     const test = await bot.test()
@@ -372,53 +399,43 @@ export class BotRegistry implements BotService {
 
   #reportOf(queue: BotQueue): Promise<QueueReport> {
     const { id, shard } = queue
+    const followed = this.#followed(queue)
     return queue.report({
-      polls: this.fleet.pollsOf(queue),
+      polls: followed?.polls ?? queue.poller.polls,
       troubles: troublesOf(this.#modules, shard, id),
-      isFallingBehind: this.fleet.isFallingBehind(id),
+      isFallingBehind: followed?.isFallingBehind,
     })
   }
 
-  async list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {
-    const read: number[] = []
-    const lists = await Promise.all(
-      [...this.bots.shards].map(async (shard): Promise<readonly ListedBot[]> => {
-        try {
-          const listed = await shard.list('b', page)
-          read.push(shard.index)
-          return listed.map(({ queue, record }) => ({
-            ...summaryOf(queue, record),
-            status: this.fleet.statusOf(shard, queue),
-          }))
-        } catch {
-          return []
-        }
-      }),
-    )
-    const bots = lists.flat().toSorted((a, b) => a.botId - b.botId)
-    return { bots: bots.slice(0, page.limit), shards: read }
+  #followed(queue: BotQueue): FollowedQueue | undefined {
+    return this.#modules.each('followed', queue)[0]
   }
 
+  /**
+   * Returns how many updates of a bot have waited in each minute of the last hour, the present minute last; undefined where it was
+   * well, or nobody counted.
+   */
   pendingOf(queue: BotQueue): readonly (number | undefined)[] {
-    return this.fleet.pendingOf(queue)
+    return this.#followed(queue)?.pending ?? []
   }
 
-  select(query: FleetQuery): Promise<BotList> {
-    return this.fleet.list(query)
+  /** Finds the bots of this owner's open shards that have a username, in any case, as far as a module knows all bots. */
+  async named(username: string): Promise<readonly number[]> {
+    return (await Promise.all(this.#modules.each('named', username))).flat()
   }
 
-  named(username: string): Promise<readonly number[]> {
-    return this.fleet.named(username)
+  /** Returns what `named` costs the event loop, in milliseconds. */
+  namedCostMs(): number {
+    return this.#modules.each('namedCostMs').reduce((sum, costMs) => sum + costMs, 0)
   }
 
-  questionCostMs(listed: number): number {
-    return this.fleet.questionCostMs(listed)
-  }
-
-  summary(): Promise<readonly ShardSums[]> {
-    return this.fleet.summary()
-  }
-
+  /**
+   * Pushes updates. Never throws: a push that fails has its error as its result.
+   *
+   * @param rows - The updates, also for different bots; those of one queue get ids in this order.
+   * @param nths - The numbers of the rows to push. Each row is pushed once.
+   * @param hasLeft - Whether the shard of a bot has another owner by now. A push that finds no shard is left to that one.
+   */
   push(
     rows: UpdateRows,
     nths: readonly number[],

@@ -27,7 +27,6 @@ import type { PortalRight } from '../kit/rights.ts'
 import { endpointChecksMax } from '../delivery/endpoint-check.ts'
 import { chargeCalls, payForCall } from '../admission/budgets/charge-calls.ts'
 import { addRequestAccess } from '../access/request-access.ts'
-import { workerAnswers } from './worker-answers.ts'
 import {
   acceptAnyAsJson,
   deniedMetricOf,
@@ -135,11 +134,10 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   addPortalPage(app, options.portal.frame)
   const addCalls = async (calls: FastifyInstance): Promise<void> => {
     acceptAnyAsJson(calls, options.bodies)
-    // No call that links may make asks other workers, so the routes of such questions are not added here.
-    addBotRoutes(calls, { ...options, answers: workerAnswers(options) })
+    addBotRoutes(calls, options)
     const checkPlaces = new KeyShares(portalChecksMax, portalChecksShare)
     addWebhookRoutes(calls, { ...options, checkPlaces })
-    options.modules.each('addCalls', calls)
+    options.modules.each('addCalls', calls, options)
     const places = new KeyShares(portalTailsMax, portalTailsShare)
     addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
   }

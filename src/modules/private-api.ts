@@ -6,11 +6,12 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../api/access.ts'
 import { assertUnderLimit } from '../admission/access-key-limiter.ts'
+import type { Modules } from '../kit/modules.ts'
+import type { ApiHooks } from '../private-api/hooks.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { unavailableRetryAfterS } from '../kit/limits.ts'
 import { mustClose } from '../http/body.ts'
 import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
-import { addWorkerAnswers, workerAnswers } from './worker-answers.ts'
 import { apiOperations, callTable } from './api-operations.ts'
 import { isPush, isSinglePush, type Operation, type ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
@@ -24,7 +25,6 @@ import {
   dashboardPaths,
 } from '../private-api/dashboard-files.ts'
 import { addEventRoutes } from '../features/events/event-routes.ts'
-import { addFleetRoutes } from '../features/fleet/fleet-routes.ts'
 import { addIngestRoutes, type IngestRoutesOptions } from '../features/ingest/ingest-routes.ts'
 import { addHistoryRoutes } from '../features/server/history-routes.ts'
 import { addKeyRoutes } from '../features/keys/key-routes.ts'
@@ -42,6 +42,9 @@ import { addNodeRoutes } from '../nodes/node-routes.ts'
 import type { PrivateApiParts, Readiness } from '../private-api/private-api-parts.ts'
 import { addRegistrationRoutes } from '../features/bots/registration-routes.ts'
 import { chargeCalls, payForCall } from '../admission/budgets/charge-calls.ts'
+import { keysOwnerQuestions } from '../access/key-sync.ts'
+import { keysOwnerAnswers } from '../access/worker-keys.ts'
+import { addAnswers } from '../links/ask/add-answers.ts'
 import { addRequestAccess } from '../access/request-access.ts'
 import { recordCalls } from '../private-api/record-calls.ts'
 import { addSessionRoutes } from '../features/keys/session-routes.ts'
@@ -53,13 +56,12 @@ import { addWebhookRoutes } from '../features/bots/webhook-routes.ts'
 
 export type PrivateApiOptions = PrivateApiParts &
   IngestRoutesOptions & {
+    readonly modules: Modules<ApiHooks>
     /** The calls that openapi.json shows; all if it is absent. */
     readonly operations?: readonly Operation[] | undefined
   }
 
-export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
-  const answers = workerAnswers(given)
-  const options = { ...given, answers }
+export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   const app = newApp()
   recordCalls(app, options)
   addChecks(app, options)
@@ -86,20 +88,19 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
-    addFleetRoutes(jsonRoutes, options)
     addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addTypeRoutes(jsonRoutes)
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options)
-    options.modules.each('addCalls', jsonRoutes)
+    options.modules.each('addCalls', jsonRoutes, options)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
     addAuditRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
-    addWorkerAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
+    addAnswers(jsonRoutes, keysOwnerQuestions, keysOwnerAnswers(options.keys), options)
   })
   void app.register(async (rawRoutes) => {
     addIngestRoutes(rawRoutes, options)

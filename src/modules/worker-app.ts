@@ -11,7 +11,6 @@ import type { AddedType } from '../kit/added-type.ts'
 import type { PrivateApiOptions } from './private-api.ts'
 import { createPrivateApi } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
-import { QueueTimes } from '../features/fleet/queue-times.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -166,7 +165,6 @@ export async function prepareWorkerApp(
   const life = new WorkerLifeCycle({
     ...parts,
     bots: registry.bots,
-    fleet: registry.fleet,
     modules,
     space,
     webhooks,
@@ -207,8 +205,9 @@ async function featuresOf(
   const registry = registryOf(parts, { webhooks, modules, space })
   const given = { ...settings, clock, log, random, counters, registry, report: events.report }
   const isShared = engine.shared !== undefined
+  const { attempts, network } = webhooks
   for (const make of Object.values(features.modules)) {
-    modules.list.push(await make({ ...given, isShared, network: webhooks.network }))
+    modules.list.push(await make({ ...given, modules, isShared, attempts, network }))
   }
   return { registry, modules }
 }
@@ -408,7 +407,7 @@ function webhooksOf(parts: Parts): WebhookFactory {
 }
 
 function registryOf(
-  { settings, start, clock, engine, events, log, map, slot, tracer }: Parts,
+  { settings, start, clock, events, log, map, slot, tracer }: Parts,
   own: {
     readonly webhooks: WebhookFactory
     readonly modules: Modules<WorkerModule>
@@ -423,29 +422,29 @@ function registryOf(
     pendingUpdatesMax: config.maxPendingUpdates,
     pendingBytesMax: config.maxPendingBytes,
   }
-  return new BotRegistry({
-    clock,
-    shardOf: (botId) => map.shardOf(botId),
-    isDiskLow: (shard) => space?.isLow(shard) === true,
-    isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
-    modules,
-    // A shard of a database may be at another node meanwhile.
-    times: engine.shared === undefined ? new QueueTimes(settings.dataDir) : undefined,
-    services: {
+  return new BotRegistry(
+    {
       clock,
-      random,
-      counters: slot,
-      budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
-      limits,
-      retention: retentionOfServer(config),
-      levels: new QueueLevels(limits, clock, report),
-      report,
-      webhooks,
-      takesForeignTokens: config.foreignTokens,
-      log,
-      tracer,
+      shardOf: (botId) => map.shardOf(botId),
+      isDiskLow: (shard) => space?.isLow(shard) === true,
+      isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
+      services: {
+        clock,
+        random,
+        counters: slot,
+        budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
+        limits,
+        retention: retentionOfServer(config),
+        levels: new QueueLevels(limits, clock, report),
+        report,
+        webhooks,
+        takesForeignTokens: config.foreignTokens,
+        log,
+        tracer,
+      },
     },
-  })
+    modules,
+  )
 }
 
 function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {

@@ -4,7 +4,6 @@ import { keysShard } from '../shard/records/access-key-record.ts'
 import type { PrivateApiOptions } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
 import type { TokenRefusals } from '../admission/token-refusals.ts'
-import type { Fleet } from '../features/fleet/fleet.ts'
 import type { Modules } from '../kit/modules.ts'
 import { drainMs } from '../kit/limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
@@ -69,7 +68,6 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   readonly pacing: TokenRefusals
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
-  readonly fleet: Fleet
   readonly modules: Modules<WorkerModule>
   readonly keys: WorkerKeys
   /** Begins to follow the keys; resolves soon (worker-keys.ts). */
@@ -106,7 +104,7 @@ export class WorkerLifeCycle {
         !router.mayLast(response.req) &&
         router.isUnderWay(response),
       isBrief: (response) => router.isBrief(response),
-      onCommitted: (shard, operations) => options.fleet.committed(shard, operations),
+      onCommitted: (shard, operations) => void options.modules.each('committed', shard, operations),
       onServed: (shard) => {
         this.#served(shard)
         // Last, because requests that were held for the shard begin now.

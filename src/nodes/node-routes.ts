@@ -11,6 +11,7 @@ import type { ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
 import { addOperation } from '../private-api/add-operations.ts'
 import { fieldValues } from '../private-api/field-values.ts'
+import { addAnswers } from '../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../links/ask/ask-workers.ts'
 import { asks } from '../links/ask/question.ts'
 import type { PrivateApiParts, ShardPlaces } from '../private-api/private-api-parts.ts'
@@ -18,9 +19,9 @@ import type { PrivateApiParts, ShardPlaces } from '../private-api/private-api-pa
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-type Options = Pick<PrivateApiParts, 'shards'> & {
+type Options = Pick<PrivateApiParts, 'ownNode' | 'shards'> & {
   readonly routes: Pick<ShardPlaces, 'members'>
-} & AskingRoute<typeof nodeQuestions>
+} & AskingRoute
 
 export const nodeQuestions = {
   /** What is the state of its node? */
@@ -28,6 +29,7 @@ export const nodeQuestions = {
 }
 
 export function addNodeRoutes(app: FastifyInstance, options: Options): void {
+  addAnswers(app, nodeQuestions, { node: () => options.ownNode() }, options)
   addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
 }
 
@@ -35,11 +37,12 @@ async function listNodes(options: Options, request: FastifyRequest): Promise<Nod
   const { shards } = options
   const owners = options.ownersOf(request)
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
-  const asked = { ...options, owners: { ...owners, others } }
-  const answers = await askWorkers(asked, nodeQuestions, 'node', undefined)
+  const answers = { node: () => options.ownNode() }
+  const asked = { ...options, answers, owners: { ...owners, others } }
+  const reports = await askWorkers(asked, nodeQuestions, 'node', undefined)
   const nodes = new Map<string, NodeJson>()
   const reported: number[] = []
-  for (const { answer } of answers) {
+  for (const { answer } of reports) {
     if (!nodes.has(answer.name)) reported.push(...answer.shards.map(({ shard }) => shard))
     nodes.set(answer.name, nodeJson(answer))
   }

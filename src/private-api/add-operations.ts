@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { portalPrefix } from '../http/target.ts'
 import type { BotQueue } from '../bots/bot-queue.ts'
-import type { BotService } from '../bots/bot-service.ts'
+import type { BotRegistry } from '../bots/registry.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
 import {
   type BodyOf,
@@ -101,7 +101,7 @@ function handledCall<Row extends Operation>(
 
 /** Returns the queue that a call is about. Rejects with UNKNOWN_BOT. */
 export function queueOf(
-  bots: BotService,
+  bots: BotRegistry,
   {
     params,
     query,

@@ -1,6 +1,6 @@
 /** Values of the fields that several answers have. Their schemas are in api/words.ts. */
 import type { Static } from 'typebox'
-import type { BotSummary } from '../bots/bot-service.ts'
+import type { BotSummary } from '../bots/bot.ts'
 import type * as is from '../api/words.ts'
 import type { Unchanging } from '../api/operation.ts'
 import type { Attempt } from '../delivery/attempts/attempt.ts'

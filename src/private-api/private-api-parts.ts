@@ -1,14 +1,12 @@
 /** What a worker gives to its private API. Each file of routes takes the parts that it needs, by `Pick`. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { BotService } from '../bots/bot-service.ts'
+import type { BotRegistry } from '../bots/registry.ts'
 import type { Clock } from '../kit/clock.ts'
 import type { Counters } from '../kit/counters.ts'
 import type { EventPage, EventQuestion } from '../kit/operator-event.ts'
 import type { AllHistograms } from '../kit/histograms.ts'
 import type { BodyBudget } from '../admission/budgets/body-budget.ts'
-import type { Modules } from '../kit/modules.ts'
-import type { ApiHooks } from './hooks.ts'
 import type { LoopPayer } from '../http/loop-payer.ts'
 import type { MetricName } from '../kit/metrics.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -25,7 +23,6 @@ import type { WorkerKeys } from '../access/worker-keys.ts'
 export interface PrivateApiParts {
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
-  readonly modules: Modules<ApiHooks>
   /** Whether the private listener itself speaks TLS. */
   readonly isTls?: boolean
   readonly portal: {
@@ -35,7 +32,7 @@ export interface PrivateApiParts {
   }
   readonly clock: Clock
   readonly counters: Counters
-  readonly bots: BotService
+  readonly bots: BotRegistry
   /** The budget for bodies that are read completely, and for what streams of pushes have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
   readonly guard: PrivateApiGuard

@@ -5,7 +5,9 @@
 import type { BotHooks } from '../bots/hooks.ts'
 import type { BotRegistry } from '../bots/registry.ts'
 import type { Config } from '../config/config.ts'
+import type { AttemptLogs } from '../delivery/attempts/attempt-logs.ts'
 import type { WebhookNetwork } from '../delivery/endpoint/verify.ts'
+import type { Modules } from '../kit/modules.ts'
 import type { ReportEvent } from '../kit/operator-event.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
 import type { ApiHooks } from '../private-api/hooks.ts'
@@ -27,6 +29,10 @@ export interface ModuleParts extends Surroundings {
   /** Whether another node may have a shard next. */
   readonly isShared: boolean
   readonly registry: BotRegistry
+  /** What has become of the deliveries of bots, loaded or not. */
+  readonly attempts: AttemptLogs
+  /** All modules, also those that are made after this one: empty until all are made. */
+  readonly modules: Modules<WorkerModule>
   readonly report: ReportEvent
   /** The network of webhooks, with their rules of addresses. */
   readonly network: WebhookNetwork

@@ -2,14 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import * as is from '../../api/words.ts'
-import type { BotReport } from '../../bots/bot-service.ts'
+import type { BotReport } from '../../bots/bot.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { withoutTurns } from '../../queue/kept/look-payer.ts'
 import { botOperations } from './bot-operations.ts'
 import type { BodyOf, Operation, ResultOf } from '../../api/operation.ts'
 import { addOperation, type HandledCall } from '../../private-api/add-operations.ts'
+import { addAnswers } from '../../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { asks } from '../../links/ask/question.ts'
+import { type AnswersTo, asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
 import type { Token } from '../../api/token.ts'
@@ -20,7 +21,7 @@ type Options = Pick<
   PrivateApiParts,
   'bots' | 'isFromWorker' | 'secretTokenHeaders' | 'takesForeignTokens'
 > &
-  AskingRoute<typeof botQuestions>
+  AskingRoute
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
@@ -35,6 +36,7 @@ export const botQuestions = {
 
 export function addBotRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
+  addAnswers(app, botQuestions, answersOf(options), options)
   const served = <Row extends Operation>(row: Row): Row =>
     options.takesForeignTokens === true ? row : withoutToken(row)
   addOperation(app, served(botOperations.createBot), (call) => register(options, call))
@@ -55,6 +57,10 @@ export function addBotRoutes(app: FastifyInstance, options: Options): void {
     const issued = await bots.renewToken(id, body?.overlap ?? 0, token)
     return { bot_id: issued.botId, token: issued.token }
   })
+}
+
+function answersOf({ bots }: Options): AnswersTo<typeof botQuestions> {
+  return { botsNamed: ({ username }) => bots.named(username) }
 }
 
 async function register(
@@ -144,8 +150,14 @@ async function withSameUsername(
 ): Promise<ResultOf<typeof botOperations.createBot>> {
   const { username } = body
   const owners = options.ownersOf(request)
-  const paid = { payer: withoutTurns(request.payer), costMs: options.bots.questionCostMs(0) }
-  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid }
+  const paid = { payer: withoutTurns(request.payer), costMs: options.bots.namedCostMs() }
+  const asked = {
+    ...options,
+    answers: answersOf(options),
+    owners,
+    withinMs: sameUsernameAnswerMs,
+    paid,
+  }
   const answers = await askWorkers(asked, botQuestions, 'botsNamed', { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)

@@ -2,7 +2,7 @@
  * Reads what a PATCH of a bot changes, and shows the settings of a bot. Not by the schemas of Fastify, which would take a text
  * for a number, and null for 0.
  */
-import type { BotChange, ShownSettings } from '../../bots/bot-service.ts'
+import type { BotChange, ShownSettings } from '../../bots/bot.ts'
 import { ttlSMax } from '../../kit/limits.ts'
 import { type botOperations, nameRules } from './bot-operations.ts'
 import {

@@ -13,7 +13,7 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyedBot } from '../../bots/bot-service.ts'
+import type { KeyedBot } from '../../bots/registration.ts'
 import { derivedBotId } from '../../bots/derived-bot-id.ts'
 import { SweepSlice } from '../../bots/sweep-slice.ts'
 import { readWebhook } from '../../bot-api/set-webhook.ts'

@@ -12,9 +12,10 @@ import { eventOperations, eventsQuery } from './event-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { idInPosition } from './event-position.ts'
 import { EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
+import { addAnswers } from '../../links/ask/add-answers.ts'
 import { ask, type Asked } from '../../links/ask/ask-workers.ts'
 import type { OwnerStream } from '../../links/ask/owner-stream.ts'
-import { asks } from '../../links/ask/question.ts'
+import { type AnswersTo, asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import { LongResponse } from '../../private-api/long-response.ts'
 import { serverSentEventsHead } from '../../private-api/server-sent-events.ts'
@@ -22,7 +23,14 @@ import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 type Options = Pick<
   PrivateApiParts,
-  'clock' | 'ownersOf' | 'eventStreams' | 'keys' | 'readEvents' | 'node'
+  | 'clock'
+  | 'eventStreams'
+  | 'isFirstWorker'
+  | 'isForwarded'
+  | 'keys'
+  | 'node'
+  | 'ownersOf'
+  | 'readEvents'
 >
 
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
@@ -36,7 +44,14 @@ export const eventQuestions = {
 }
 
 export function addEventRoutes(app: FastifyInstance, options: Options): void {
-  const { clock, eventStreams } = options
+  const { clock, eventStreams, isFirstWorker } = options
+  const answers: AnswersTo<typeof eventQuestions> = {
+    async events({ wait: waitMs, ...question }) {
+      if (!isFirstWorker) throw new PostboteError('NOT_FOUND')
+      return ownEvents(options, { ...question, waitMs })
+    },
+  }
+  addAnswers(app, eventQuestions, answers, options)
   const places = new KeyShares(eventStreamsMax)
   addOperations(app, eventOperations, {
     async followEvents(call) {
@@ -75,7 +90,7 @@ export function addEventRoutes(app: FastifyInstance, options: Options): void {
 }
 
 /** Asks the log of this server for a node. */
-export async function ownEvents(
+async function ownEvents(
   log: Pick<PrivateApiParts, 'readEvents' | 'node'>,
   { after, last, type, waitMs }: NodeQuestion,
 ): Promise<NodePage> {

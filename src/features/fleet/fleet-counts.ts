@@ -26,6 +26,12 @@ export interface OldestOfFleet {
   readonly ageS: number
 }
 
+/** The sums over all bots of one shard. */
+export interface ShardSums {
+  readonly shard: number
+  readonly counts: FleetCounts
+}
+
 /** The sums of nothing. */
 export const noFleetCounts: FleetCounts = {
   polling: 0,

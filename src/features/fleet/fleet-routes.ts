@@ -6,8 +6,9 @@
  * state and the sums are for operators, often while something fails: they name what is missing.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { BotList, ListedBot, ShardSums } from '../../bots/bot-service.ts'
-import { addFleetCounts, type FleetCounts, noFleetCounts } from './fleet-counts.ts'
+import { addFleetCounts, type FleetCounts, noFleetCounts, type ShardSums } from './fleet-counts.ts'
+import type { Fleet } from './fleet.ts'
+import type { BotList, ListedBot } from './listed-bots.ts'
 import { fleetOrder, type FleetQuery } from './fleet-status.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { type MetricName, summaryMetrics } from '../../kit/metrics.ts'
@@ -23,18 +24,25 @@ import {
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { asks } from '../../links/ask/question.ts'
+import { addAnswers } from '../../links/ask/add-answers.ts'
+import { type AnswersTo, asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
-type Options = Pick<PrivateApiParts, 'bots' | 'shards' | 'totals' | 'clock' | 'minutes'> &
-  AskingRoute<typeof fleetQuestions>
+export type FleetApi = Pick<PrivateApiParts, 'isFirstWorker' | 'minutes' | 'shards' | 'totals'> &
+  AskingRoute
+
+interface Options extends FleetApi {
+  readonly fleet: Fleet
+  /** What this worker answers. */
+  readonly answers: AnswersTo<typeof fleetQuestions>
+}
 
 type BotListJson = ResultOf<typeof fleetOperations.listBots>
 type SummaryJson = ResultOf<typeof fleetOperations.getSummary>
 
 /** The summary shows the delivery times of this many minutes. Chosen: short enough to be of now, and several updates of slow bots. */
-export const summaryMinutes = 5
+const summaryMinutes = 5
 
 type ShownCounters = SummaryJson['updates']
 
@@ -54,11 +62,28 @@ export const fleetQuestions = {
   summary: asks<undefined, SummaryPart>('summary'),
 }
 
-export function addFleetRoutes(app: FastifyInstance, options: Options): void {
+export function addFleetRoutes(app: FastifyInstance, fleet: Fleet, api: FleetApi): void {
+  const answers = answersOf(fleet, api)
+  const options = { ...api, fleet, answers }
+  addAnswers(app, fleetQuestions, answers, api)
   addOperation(app, fleetOperations.listBots, ({ request, query }) =>
     listBots(options, request, query),
   )
   addOperation(app, fleetOperations.getSummary, ({ request }) => summarize(options, request))
+}
+
+function answersOf(
+  fleet: Fleet,
+  { isFirstWorker, totals, minutes }: FleetApi,
+): AnswersTo<typeof fleetQuestions> {
+  return {
+    bots: (query) => (isPlain(query) ? fleet.page(query) : fleet.list(query)),
+    summary: async () => ({
+      sums: await fleet.summary(),
+      counters: isFirstWorker ? shownCountersOf(totals()) : undefined,
+      minutes: isFirstWorker ? minutes(summaryMinutes) : undefined,
+    }),
+  }
 }
 
 async function listBots(
@@ -73,7 +98,7 @@ async function listBots(
   }
   const owners = options.ownersOf(request)
   const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
-  const costMs = options.bots.questionCostMs(query.limit * pages)
+  const costMs = options.fleet.questionCostMs(query.limit * pages)
   const paid = { payer: request.payer, costMs }
   const answers = await askWorkers({ ...options, owners, paid }, fleetQuestions, 'bots', query)
   measureRest(request)
@@ -95,13 +120,13 @@ async function listBots(
 }
 
 /** Without a new parameter, only the names are read, in the order in which they are stored: a page of each shard. */
-export function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
+function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
   return [state, sort, prefix, search].every((field) => field === undefined)
 }
 
 async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
   const owners = options.ownersOf(request)
-  const paid = { payer: request.payer, costMs: options.bots.questionCostMs(0) }
+  const paid = { payer: request.payer, costMs: options.fleet.questionCostMs(0) }
   const asked = { ...options, owners, paid }
   const answers = await askWorkers(asked, fleetQuestions, 'summary', undefined)
   measureRest(request)
@@ -126,7 +151,7 @@ async function summarize(options: Options, request: FastifyRequest): Promise<Sum
 }
 
 /** Returns the counters of a node that a summary shows. */
-export function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
+function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
   return forEachShown((name) => totals[summaryMetrics[name]])
 }
 

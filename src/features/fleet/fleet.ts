@@ -8,23 +8,25 @@
  */
 import { every, nextTurn, sleep, type Timer } from '../../kit/clock.ts'
 import { FirstInOrder } from '../../kit/first-in-order.ts'
-import type { Modules } from '../../kit/modules.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { fleetHealthMetrics, type GaugeName } from '../../kit/metrics.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Operation } from '../../shard/operations.ts'
-import type { ShardHooks } from '../../shard/hooks.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { DeadLetterId, ListedKind, StoredRecord } from '../../shard/records/stored-records.ts'
 import { type Polls } from '../../delivery/attempts/health.ts'
 import { type Health, healthWords } from '../../kit/states.ts'
-import type { AttemptLogs } from '../../delivery/attempts/attempt-logs.ts'
-import { summaryOf } from '../../bots/bot.ts'
-import { botLoadCountMax } from '../../bots/bot-cache.ts'
-import { type BotHooks, troublesOf } from '../../bots/hooks.ts'
+import { type FollowedQueue, troublesOf } from '../../bots/hooks.ts'
+import type { BotCache } from '../../bots/bot-cache.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
-import type { BotList, ListedBot, ShardSums } from '../../bots/bot-service.ts'
-import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
+import type { Config } from '../../config/config.ts'
+import {
+  addFleetCounts,
+  type FleetCounts,
+  noFleetCounts,
+  older,
+  type ShardSums,
+} from './fleet-counts.ts'
 import { FleetIndex, type FleetRow } from './fleet-index.ts'
 import { countDeadLetters, readOldestOnDisk } from './read-oldest-on-disk.ts'
 import {
@@ -37,8 +39,9 @@ import {
 } from './fleet-status.ts'
 import { PendingCurves } from './pending-curves.ts'
 import { FallingBehind } from './falling-behind.ts'
-import { FleetMemory, type FleetMemoryOptions } from './fleet-memory.ts'
-import type { Poller } from '../../bots/poller.ts'
+import { FleetMemory } from './fleet-memory.ts'
+import { type BotList, type FoundBot, namesOf, pageOfAll } from './listed-bots.ts'
+import type { QueueTimes } from './queue-times.ts'
 import { TroubleEvents } from './trouble-events.ts'
 import {
   idle,
@@ -48,22 +51,15 @@ import {
   type WebhookStatus,
   webhookStatus,
 } from '../../delivery/webhook-report.ts'
-import type { ReportEvent } from '../../kit/operator-event.ts'
-import type { Log, Surroundings } from '../../kit/surroundings.ts'
+import type { ModuleParts } from '../../worker/module.ts'
 
-/** The gauges are metrics, which `counters` has. */
-export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
-  readonly attempts: Pick<AttemptLogs, 'find' | 'restore'>
-  /** Returns a queue that is in memory. */
-  readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
-  readonly log?: Pick<Log, 'warn'> | undefined
-  readonly report?: ReportEvent | undefined
-  /** What is kept over a restart; undefined if nothing is. */
-  readonly times?: FleetMemoryOptions['times']
-  /** The value of `--foreign-tokens`. */
-  readonly takesForeignTokens?: boolean | undefined
-  /** They are told of the bots that the index finds, and say what is wrong with some of them. */
-  readonly modules: Modules<BotHooks & ShardHooks>
+/** What a fleet needs of its worker. The gauges are metrics, which `counters` has. */
+export type FleetParts = Pick<
+  ModuleParts,
+  'attempts' | 'clock' | 'counters' | 'log' | 'modules' | 'report'
+> & {
+  readonly bots: Pick<BotCache, 'loadedQueue' | 'shards'>
+  readonly config: Pick<Config, 'foreignTokens'>
 }
 
 /** A shard with its index. */
@@ -75,12 +71,6 @@ interface Indexed {
   readonly startedMs: number
   /** Resolves when the filling has ended, with or without success. */
   filling: Promise<void>
-}
-
-interface Found {
-  readonly botId: number
-  readonly shard: Shard
-  readonly status: FleetStatus
 }
 
 /** An index that is filled. The signal ends the filling; the index then stays unfilled. */
@@ -126,7 +116,7 @@ export const fleetGaugeReadsMax = 100
 
 /** The bots of the shards that a worker has open. */
 export class Fleet {
-  readonly #options: FleetOptions
+  readonly #parts: FleetParts
   readonly #shards = new Map<Shard, Indexed>()
   /** Shards are filled one after the other, so that a start has time for requests. */
   readonly #fills = new Mutex()
@@ -139,9 +129,10 @@ export class Fleet {
   #timer: Timer | undefined
   #isClosed = false
 
-  constructor(options: FleetOptions) {
-    this.#options = options
-    const { clock, times, report } = options
+  /** @param times - what is kept over a restart; absent if nothing is */
+  constructor(parts: FleetParts, times?: Pick<QueueTimes, 'read' | 'write'>) {
+    this.#parts = parts
+    const { clock, report } = parts
     this.#troubles = new TroubleEvents(report)
     this.#memory = new FleetMemory({ clock, times, troubles: this.#troubles })
   }
@@ -150,7 +141,7 @@ export class Fleet {
   start(shard: Shard): void {
     this.forget(shard)
     if (this.#isClosed) return
-    const { clock } = this.#options
+    const { clock } = this.#parts
     this.#timer ??= every(clock, fleetGaugesPeriodMs, () => this.#showGauges())
     const stopping = new AbortController()
     const index = new FleetIndex()
@@ -189,20 +180,15 @@ export class Fleet {
     return of === undefined || row === undefined ? undefined : this.#statusOf(row, of)
   }
 
-  /** Returns what is known of the getUpdates calls of a queue that is in memory. */
-  pollsOf(queue: BotQueue): Polls {
+  /** Returns what is known of a queue that is in memory. */
+  followed(queue: BotQueue): FollowedQueue {
+    const { id, clock } = queue
     const of = this.#shards.get(queue.shard)
-    return this.#pollsOf({ row: of?.index.row(queue.id), loaded: queue, of })
-  }
-
-  /** Whether the oldest update of a queue is old and gets older. */
-  isFallingBehind(queue: QueueId): boolean {
-    return this.#behind.has(queue)
-  }
-
-  /** Returns how many updates have waited in each minute of the last hour, as far as a bot was in trouble. */
-  pendingOf({ id, clock }: Pick<BotQueue, 'id' | 'clock'>): readonly (number | undefined)[] {
-    return this.#curves.of(id, clock.nowMs())
+    return {
+      polls: this.#pollsOf({ row: of?.index.row(id), loaded: queue, of }),
+      isFallingBehind: this.#behind.has(id),
+      pending: this.#curves.of(id, clock.nowMs()),
+    }
   }
 
   /** Returns what a look at all rows costs the event loop, in milliseconds, and a list of so many bots, whose records are read. */
@@ -212,10 +198,16 @@ export class Fleet {
     return rows * fleetRowCostMs + Math.min(rows, listed) * listedBotCostMs
   }
 
+  /** Returns all bots in the order of their ids, as they are stored. */
+  page(page: { readonly after: number; readonly limit: number }): Promise<BotList> {
+    const { shards } = this.#parts.bots
+    return pageOfAll(shards, page, (shard, botId) => this.statusOf(shard, botId))
+  }
+
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
   async list(query: FleetQuery): Promise<BotList> {
     const searched = await this.#settled()
-    const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
+    const first = new FirstInOrder<FoundBot>(fleetOrder(query.sort), query.limit)
     const isFound = query.search === undefined ? undefined : searchFor(query.search)
     await this.#visit(searched, (row, of) => {
       const { queue } = row
@@ -226,7 +218,10 @@ export class Fleet {
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard: of.shard, status })
     })
-    const { bots, shards } = await named(first.items(), searched)
+    const { bots, shards } = await namesOf(
+      first.items(),
+      searched.map(({ shard }) => shard),
+    )
     return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
   }
 
@@ -251,7 +246,7 @@ export class Fleet {
       await this.#readAll(of)
     } catch {
       // The shard reports that it cannot be read. An incomplete index is replaced.
-      this.#options.clock.after(fleetFillRetryMs, () => {
+      this.#parts.clock.after(fleetFillRetryMs, () => {
         if (this.#shards.get(of.shard)?.index === of.index) this.start(of.shard)
       })
     }
@@ -270,7 +265,7 @@ export class Fleet {
 
   /** Returns the bots whose tokens are refused. */
   async #readRecords({ shard, index, signal }: Filling): Promise<readonly number[]> {
-    const { clock, attempts, modules } = this.#options
+    const { clock, attempts, modules } = this.#parts
     const refused: number[] = []
     for (const kind of ['b', 'w', 's'] as const) {
       for (let after = 0; ; ) {
@@ -301,19 +296,19 @@ export class Fleet {
       index.fillDeadLetters(page)
       if (page.length < limit) return
       after = page.at(-1)
-      await nextTurn(this.#options.clock)
+      await nextTurn(this.#parts.clock)
     }
   }
 
   #refuses(record: StoredRecord<ListedKind>['record']): boolean {
     const isForeign = 'secrets' in record && record.secrets[0]?.isForeign === true
-    return isForeign && this.#options.takesForeignTokens !== true
+    return isForeign && !this.#parts.config.foreignTokens
   }
 
   /** A bot whose token is refused looks like a bot that is turned off. */
   #warnOfRefused({ index }: Shard, refused: readonly number[]): void {
     if (refused.length === 0) return
-    this.#options.log?.warn(
+    this.#parts.log.warn(
       { shard: index, bots: refused.length, first: `bot${refused[0]}` },
       'bots with tokens that another server has made get 401, because --foreign-tokens is not set',
     )
@@ -325,7 +320,7 @@ export class Fleet {
     if (isWaiting.length > 0) {
       const over = new AbortController()
       const filled = Promise.all(isWaiting.map(({ filling }) => filling))
-      await Promise.race([filled, sleep(this.#options.clock, fleetFillWaitMs, over.signal)])
+      await Promise.race([filled, sleep(this.#parts.clock, fleetFillWaitMs, over.signal)])
       over.abort()
     }
     return this.#readDue(fleetReadsMax)
@@ -353,7 +348,7 @@ export class Fleet {
     let left = diskReadsMax
     for (const due of index.takeDueOldest(fleetReadsMax)) {
       const { queue } = due
-      const loaded = this.#options.loadedQueue(queue)?.updates.loadedOldest
+      const loaded = this.#parts.bots.loadedQueue(queue)?.updates.loadedOldest
       if (loaded !== undefined) index.oldestIs(queue, loaded)
       else if (left-- > 0) await readOldestOnDisk({ shard, index }, due)
       else index.oldestUnread(queue)
@@ -361,9 +356,9 @@ export class Fleet {
   }
 
   #statusOf(row: FleetRow, of: Indexed): FleetStatus {
-    const { clock, loadedQueue } = this.#options
+    const { clock, bots } = this.#parts
     const { queue, hasWebhook, isPaused } = row
-    const loaded = loadedQueue(queue)
+    const loaded = bots.loadedQueue(queue)
     const { health, nextAttemptMs } = this.#healthOf({ row, loaded, of })
     const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
     return {
@@ -392,10 +387,10 @@ export class Fleet {
       hasWebhook,
       isPaused,
       pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
-      log: this.#options.attempts.find(queue),
+      log: this.#parts.attempts.find(queue),
       waiting: loaded?.webhook.waiting() ?? idle,
       polls: this.#pollsOf(seen),
-      troubles: troublesOf(this.#options.modules, of.shard, queue),
+      troubles: troublesOf(this.#parts.modules, of.shard, queue),
       isFallingBehind: hasWebhook && this.#behind.has(queue),
       nowMs: of.shard.clock.nowMs(),
     }
@@ -405,13 +400,9 @@ export class Fleet {
    * A poller that leaves memory forgets its last call, so the row keeps it: the gauges see every poller long before it leaves.
    */
   #pollsOf({ row, loaded, of }: MaybeSeen): Polls {
-    const nowMs = this.#options.clock.monotonicMs()
-    const { isWaiting, fight, repeated, expiring } = loaded?.poller ?? noPoller
+    const nowMs = this.#parts.clock.monotonicMs()
     return {
-      isWaiting,
-      fight,
-      repeated,
-      expiring,
+      ...(loaded?.poller.polls ?? { isWaiting: false }),
       lastBeforeMs: this.#polledBeforeMs({ row, loaded, of }),
       knownForMs: nowMs - (of?.startedMs ?? nowMs),
     }
@@ -421,7 +412,7 @@ export class Fleet {
     const wallMs = of?.shard.clock.nowMs() ?? 0
     const loadedMs = loaded?.poller.lastPollMs
     if (loadedMs !== undefined) {
-      const beforeMs = this.#options.clock.monotonicMs() - loadedMs
+      const beforeMs = this.#parts.clock.monotonicMs() - loadedMs
       if (row !== undefined) row.polledAtS = Math.floor((wallMs - beforeMs) / 1_000)
       return beforeMs
     }
@@ -441,7 +432,7 @@ export class Fleet {
         visit(row, each)
         left -= 1
         if (left > 0) continue
-        await nextTurn(this.#options.clock)
+        await nextTurn(this.#parts.clock)
         left = fleetRowsPerTurnMax
       }
     }
@@ -454,7 +445,7 @@ export class Fleet {
       if (sums === undefined) return
       this.#add(sums, {
         row,
-        loaded: this.#options.loadedQueue(row.queue),
+        loaded: this.#parts.bots.loadedQueue(row.queue),
         of,
       })
     })
@@ -483,7 +474,7 @@ export class Fleet {
   #watchHealth(seen: Seen, ageS: number | undefined): Health | undefined {
     const { queue, hasWebhook } = seen.row
     if (hasWebhook || !this.#behind.isEmpty) {
-      this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
+      this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#parts.clock.monotonicMs())
     }
     const facts = this.#factsOf(seen)
     const { health } = webhookStatus(facts)
@@ -501,7 +492,7 @@ export class Fleet {
       health: ownHealth(facts),
       polls: facts.polls,
       reason: () => reasonOf(facts, ageOf(row, loaded, nowMs)),
-      nowMs: this.#options.clock.monotonicMs(),
+      nowMs: this.#parts.clock.monotonicMs(),
       timeMs: nowMs,
     })
   }
@@ -517,7 +508,7 @@ export class Fleet {
   async #showGauges(): Promise<void> {
     const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
-    const nowMs = this.#options.clock.monotonicMs()
+    const nowMs = this.#parts.clock.monotonicMs()
     this.#behind.sweep(nowMs)
     this.#troubles.sweep(nowMs)
     await this.#memory.keep([...this.#shards.values()])
@@ -535,7 +526,7 @@ export class Fleet {
   #show(name: GaugeName, value: number): void {
     // The gauges of a process that has given up its shards are cleared.
     if (this.#isClosed) return
-    this.#options.counters.add(name, value - (this.#shown.get(name) ?? 0))
+    this.#parts.counters.add(name, value - (this.#shown.get(name) ?? 0))
     this.#shown.set(name, value)
   }
 }
@@ -556,37 +547,6 @@ function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): numb
   return Math.max(0, Math.floor(nowMs / 1_000) - row.oldestAtS)
 }
 
-/** Reads the names of the bots. A shard that cannot be read is missing from the result with its bots. */
-async function named(found: readonly Found[], searched: readonly Indexed[]): Promise<BotList> {
-  const bots: ListedBot[] = []
-  const shards: number[] = []
-  for (const { shard } of searched) {
-    const own = found.filter((bot) => bot.shard === shard)
-    try {
-      for (let from = 0; from < own.length; from += botLoadCountMax) {
-        const page = own.slice(from, from + botLoadCountMax)
-        const stored = await shard.load(page.map(({ botId }) => botId))
-        for (const [nth, { botId, status }] of page.entries()) {
-          const record = stored[nth]?.bot
-          if (record !== undefined) bots.push({ ...summaryOf(botId, record), status })
-        }
-      }
-      shards.push(shard.index)
-    } catch {
-      // The result does not name this shard.
-    }
-  }
-  return { bots, shards }
-}
-
 function isOfBot(listed: StoredRecord<ListedKind>): listed is StoredRecord<'b'> {
   return 'username' in listed.record
-}
-
-/** What is known of a poller that is not in memory. */
-const noPoller: Pick<Poller, 'expiring' | 'fight' | 'isWaiting' | 'repeated'> = {
-  isWaiting: false,
-  fight: undefined,
-  repeated: undefined,
-  expiring: undefined,
 }

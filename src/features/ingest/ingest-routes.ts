@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
-import type { PushOutcome } from '../../bots/bot-service.ts'
+import type { PushOutcome } from '../../bots/push-receipt.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'
 import { gotText, type ReceiveOptions, readBody } from '../../http/body.ts'

@@ -1,7 +1,7 @@
 /**
  * One NDJSON stream: reads pairs and writes one result line per pair, in order, as the commits complete.
  *
- *   request --PairSplitter--> rows, in turns with other streams --+--by owner--> BotService | OwnerFeed
+ *   request --PairSplitter--> rows, in turns with other streams --+--by owner--> BotRegistry | OwnerFeed
  *                                                                                  \        /
  *   response <-- lines in order <--------- StreamResults: one batch per slice, filled from both sides
  *
@@ -16,7 +16,8 @@
  * the results of the pairs that are not stored, and the other worker sends them to the next owner.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BotService, PushReceipt } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
+import type { PushReceipt } from '../../bots/push-receipt.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'
 import { kib, streamIdleMs } from '../../kit/limits.ts'
@@ -42,7 +43,7 @@ import type { Tracer } from '../../kit/tracing/tracer.ts'
 export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly bots: BotService
+  readonly bots: BotRegistry
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Shared by all streams of this worker, as are the long lines. */

@@ -9,7 +9,7 @@
  * delivers it here only after that.
  */
 import type { Socket } from 'node:net'
-import type { PushOutcome, PushReceipt } from '../../bots/bot-service.ts'
+import type { PushOutcome, PushReceipt } from '../../bots/push-receipt.ts'
 import { Mutex } from '../../kit/mutex.ts'
 
 export class PushOrder {

@@ -1,5 +1,5 @@
 /** The result of a push as a producer receives it: the response to a single push, or a line of a stream (protocol.md §9). */
-import type { PushOutcome } from '../../bots/bot-service.ts'
+import type { PushOutcome } from '../../bots/push-receipt.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { privateErrorText } from '../../http/private-error.ts'
 

@@ -1,5 +1,5 @@
 /** The results of the pairs of one slice of a stream. */
-import type { PushOutcome } from '../../bots/bot-service.ts'
+import type { PushOutcome } from '../../bots/push-receipt.ts'
 import { pushOutcomeText } from './push-outcome.ts'
 
 export class ResultBatch {

@@ -13,12 +13,13 @@ import type { BodyOf, ResultOf } from '../../api/operation.ts'
 import type { StoredAccessKey } from '../../shard/records/stored-records.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
+import { addAnswers } from '../../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { asks } from '../../links/ask/question.ts'
+import { type AnswersTo, asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
-type Options = Pick<PrivateApiParts, 'keys'> & AskingRoute<typeof keyQuestions>
+type Options = Pick<PrivateApiParts, 'keys'> & AskingRoute
 
 export const keyQuestions = {
   /** The keys have changed: does it know them now? */
@@ -27,6 +28,7 @@ export const keyQuestions = {
 
 export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   const { registry } = options.keys
+  addAnswers(app, keyQuestions, answersOf(options), options)
 
   addOperations(app, keyOperations, {
     async createKey({ body, request }) {
@@ -56,10 +58,14 @@ export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   })
 }
 
+function answersOf({ keys: { sync } }: Options): AnswersTo<typeof keyQuestions> {
+  return { keysChanged: async () => ({ isTold: await sync.refresh() }) }
+}
+
 /** Has all workers take the change. Returns how many have not; undefined if all have. */
 async function tellAll(options: Options, request: FastifyRequest): Promise<number | undefined> {
   const owners = options.ownersOf(request)
-  const asked = { ...options, owners }
+  const asked = { ...options, answers: answersOf(options), owners }
   const answers = await askWorkers(asked, keyQuestions, 'keysChanged', undefined)
   const told = answers.filter(({ answer }) => answer.isTold).length
   const unreached = owners.others.length + 1 - told

@@ -12,13 +12,16 @@ import { scopes } from '../../kit/rights.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { sessionOperations } from './session-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
+import { addAnswers } from '../../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { asks } from '../../links/ask/question.ts'
+import { type AnswersTo, asks } from '../../links/ask/question.ts'
 import { requestAccess } from '../../access/request-access.ts'
+import type { Modules } from '../../kit/modules.ts'
+import type { ApiHooks } from '../../private-api/hooks.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
-type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'modules' | 'takesForeignTokens'> &
-  AskingRoute<typeof sessionQuestions>
+type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'takesForeignTokens'> &
+  AskingRoute & { readonly modules: Modules<ApiHooks> }
 type Rights = ResultOf<typeof sessionOperations.getSession>
 
 export const sessionQuestions = {
@@ -36,6 +39,13 @@ export const sessionQuestions = {
 
 export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   const { guard, isTls = false } = options
+  const answers: AnswersTo<typeof sessionQuestions> = {
+    async sessionEnded({ slot, session }) {
+      guard.ended.end(slot, BigInt(session))
+      return {}
+    },
+  }
+  addAnswers(app, sessionQuestions, answers, options)
   // The page asks for the token of another server only then.
   const taken = {
     ...(options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}),
@@ -57,7 +67,7 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
         const { slot, session } = ending
         const owners = options.ownersOf(request)
         const input = { slot, session: `${session}` }
-        await askWorkers({ ...options, owners }, sessionQuestions, 'sessionEnded', input)
+        await askWorkers({ ...options, answers, owners }, sessionQuestions, 'sessionEnded', input)
       }
       void reply.header('set-cookie', [...guard.sessions.removal])
       return { ended: true as const }

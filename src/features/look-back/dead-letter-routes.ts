@@ -2,7 +2,7 @@
  * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
  */
 import type { FastifyInstance } from 'fastify'
-import type { BotService } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
 import type { ReplayJobs } from './replay-jobs.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
@@ -20,7 +20,7 @@ type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_l
 
 export function addDeadLetterRoutes(
   app: FastifyInstance,
-  bots: BotService,
+  bots: BotRegistry,
   replays: ReplayJobs,
 ): void {
   addOperations(app, deadLetterOperations, {

@@ -1,7 +1,7 @@
 /** Routes that list, show and remove the updates of a bot, also those that have left its queue and are kept. */
 import type { FastifyInstance } from 'fastify'
 import type { BotQueue } from '../../bots/bot-queue.ts'
-import type { BotService } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
 import { eraseUpdates } from './erase-updates.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../kit/limits.ts'
@@ -21,7 +21,7 @@ type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
 type SummaryJson = ResultOf<typeof lookBackOperations.listUpdates>['updates'][number]
 type Selection = HandledCall<typeof lookBackOperations.listUpdates>['query']
 
-export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void {
+export function addLookBackRoutes(app: FastifyInstance, bots: BotRegistry): void {
   addOperations(app, lookBackOperations, {
     async listUpdates(call) {
       const filter = filterOf(call.query)

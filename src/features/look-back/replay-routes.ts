@@ -1,6 +1,6 @@
 /** Routes that push updates again which have left their queue, and that show and end the jobs that do so. */
 import type { FastifyInstance } from 'fastify'
-import type { BotService } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
 import type { ReplayJobs, ReplayOrder } from './replay-jobs.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { ResultOf } from '../../api/operation.ts'
@@ -14,7 +14,11 @@ import { fieldValues } from '../../private-api/field-values.ts'
 
 type ReplayJson = ResultOf<typeof replayOperations.getReplay>
 
-export function addReplayRoutes(app: FastifyInstance, bots: BotService, replays: ReplayJobs): void {
+export function addReplayRoutes(
+  app: FastifyInstance,
+  bots: BotRegistry,
+  replays: ReplayJobs,
+): void {
   addOperations(app, replayOperations, {
     async replayUpdate(call) {
       const outcome = await replays.one(await queueOf(bots, call), call.params.update_id)

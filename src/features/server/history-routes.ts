@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type QueryOf, querySchema, type ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { recordOf } from '../../kit/record-of.ts'
+import { addAnswers } from '../../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { asks } from '../../links/ask/question.ts'
+import { type AnswersTo, asks } from '../../links/ask/question.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import {
   addServerMinutes,
@@ -16,7 +17,7 @@ import {
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
 
-type Options = Pick<PrivateApiParts, 'minutes'> & AskingRoute<typeof historyQuestions>
+type Options = Pick<PrivateApiParts, 'isFirstWorker' | 'minutes'> & AskingRoute
 type HistoryJson = ResultOf<typeof serverOperations.getServerHistory>
 
 export const historyQuestions = {
@@ -27,14 +28,21 @@ export const historyQuestions = {
   >('history', () => querySchema(serverOperations.getServerHistory)),
 }
 
+type Answers = AnswersTo<typeof historyQuestions>
+
 export function addHistoryRoutes(app: FastifyInstance, options: Options): void {
+  const { isFirstWorker } = options
+  const answers: Answers = {
+    history: async ({ minutes }) => ({ minutes: isFirstWorker ? options.minutes(minutes) : [] }),
+  }
+  addAnswers(app, historyQuestions, answers, options)
   addOperation(app, serverOperations.getServerHistory, ({ request, query }) =>
-    historyOf(options, request, query.minutes),
+    historyOf({ ...options, answers }, request, query.minutes),
   )
 }
 
 async function historyOf(
-  options: Options,
+  options: Options & { readonly answers: Answers },
   request: FastifyRequest,
   count: number,
 ): Promise<HistoryJson> {

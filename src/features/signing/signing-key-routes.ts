@@ -4,14 +4,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { BotService } from '../../bots/bot-service.ts'
+import type { BotRegistry } from '../../bots/registry.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { signingKeyOperations } from './signing-key-operations.ts'
 import type { StoredSigningKey } from '../../shard/records/bot-record.ts'
 import { createSigningKey, livingKeys, withKey, withoutKey } from '../../delivery/signing-keys.ts'
 import { addOperations, queueOf } from '../../private-api/add-operations.ts'
 
-export function addSigningKeyRoutes(app: FastifyInstance, bots: BotService): void {
+export function addSigningKeyRoutes(app: FastifyInstance, bots: BotRegistry): void {
   addOperations(app, signingKeyOperations, {
     async addSigningKey(call) {
       const queue = await queueOf(bots, call)

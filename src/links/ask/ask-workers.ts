@@ -41,16 +41,18 @@ function queryText(input: unknown): string {
 
 type Questions = Readonly<Record<string, Question<never, unknown>>>
 
-/** What a route has that asks all workers some questions. */
-export interface AskingRoute<Rows extends Questions> {
+/** What routes have that ask all workers some questions, and answer them to others. */
+export interface AskingRoute {
+  readonly clock: Clock
+  ownersOf(request: FastifyRequest): Owners
+  /** Whether another worker sent the request. */
+  isForwarded(request: FastifyRequest): boolean
+}
+
+export interface AllAsked<Rows extends Questions> {
   readonly clock: Clock
   /** What this worker answers. */
   readonly answers: AnswersTo<Rows>
-  ownersOf(request: FastifyRequest): Owners
-}
-
-export interface AllAsked<Rows extends Questions>
-  extends Pick<AskingRoute<Rows>, 'clock' | 'answers'> {
   readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
   /** Default: `workersAnswerMs`. */
   readonly withinMs?: number

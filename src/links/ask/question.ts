@@ -1,6 +1,6 @@
 /**
  * What the workers of a server ask each other, beside the requests of clients. A feature declares its questions beside the calls
- * that ask them; modules/worker-questions.ts lists them.
+ * that ask them, and answers them there (add-answers.ts).
  *
  * On the link (links/link), a question is a POST request to `/internal/<path>`, with its fields in the query, or as JSON in the
  * body, and the answer is JSON. Nodes of the version before ask and answer in the same way, so a row changes only as records on

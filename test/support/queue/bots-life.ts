@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import type { FleetOptions } from '../../../src/features/fleet/fleet.ts'
+import { Fleet } from '../../../src/features/fleet/fleet.ts'
+import { fleetHooks } from '../../../src/features/fleet/module.ts'
+import type { QueueTimes } from '../../../src/features/fleet/queue-times.ts'
 import { BotRegistry } from '../../../src/bots/registry.ts'
 import type { NewOperatorEvent } from '../../../src/kit/operator-event.ts'
-import type { PushOutcome, PushReceipt } from '../../../src/bots/bot-service.ts'
+import type { PushOutcome, PushReceipt } from '../../../src/bots/push-receipt.ts'
 import type {
   DispatcherRequest,
   WebhookDispatcher,
@@ -190,7 +192,8 @@ export interface BotsLifeOptions {
   readonly log?: BotQueueServices['log']
   /** What relays have; absent without them. */
   readonly relays?: RelayServices
-  readonly times?: FleetOptions['times']
+  /** What the fleet keeps over a restart. */
+  readonly times?: Pick<QueueTimes, 'read' | 'write'>
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -206,12 +209,12 @@ export class BotsLife {
   readonly events: NewOperatorEvent[] = []
   readonly modules = new Modules<WorkerModule>()
   readonly registry: BotRegistry
+  readonly fleet: Fleet
   readonly relays: RelayJobs
   readonly replays: ReplayJobs
   readonly portalLinks: PortalLinks
   readonly lives: ShardLife[] = []
   readonly refused = new FakeRefusedUpdates()
-  readonly #hasRelays: boolean
   /** Whether the disk of a shard is nearly full. */
   isDiskLow = (_shard: number): boolean => false
   /** Whether `--filter` includes a bot. */
@@ -219,33 +222,33 @@ export class BotsLife {
 
   private constructor(shards: number, clock: FakeClock, options: BotsLifeOptions) {
     this.clock = clock
-    this.#hasRelays = options.relays !== undefined
     const { retention } = options
     const usual = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
     const limits = { ...usual, ...options.limits }
     const report = (event: NewOperatorEvent): void => void this.events.push(event)
-    this.registry = new BotRegistry({
-      clock,
-      shardOf: (botId) => botId % shards,
-      isDiskLow: (shard) => this.isDiskLow(shard),
-      isServed: (botId) => this.isServed(botId),
-      modules: this.modules,
-      times: options.times,
-      services: {
+    this.registry = new BotRegistry(
+      {
         clock,
-        random: () => 0.5,
-        counters: this.counters,
-        budget: new WindowBudget(1_000_000),
-        limits,
-        retention,
-        levels: new QueueLevels(limits, clock, report),
-        report,
-        webhooks: this.webhooks,
-        tracer: new Tracer((span) => void this.spans.push(span)),
-        ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
-        ...(options.log === undefined ? {} : { log: options.log }),
+        shardOf: (botId) => botId % shards,
+        isDiskLow: (shard) => this.isDiskLow(shard),
+        isServed: (botId) => this.isServed(botId),
+        services: {
+          clock,
+          random: () => 0.5,
+          counters: this.counters,
+          budget: new WindowBudget(1_000_000),
+          limits,
+          retention,
+          levels: new QueueLevels(limits, clock, report),
+          report,
+          webhooks: this.webhooks,
+          tracer: new Tracer((span) => void this.spans.push(span)),
+          ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
+          ...(options.log === undefined ? {} : { log: options.log }),
+        },
       },
-    })
+      this.modules,
+    )
     this.relays = new RelayJobs({
       clock,
       counters: this.counters,
@@ -268,10 +271,26 @@ export class BotsLife {
       bots: this.registry.bots,
       changeRecord: (botId, change) => this.registry.changeRecord(botId, change),
     })
+    this.fleet = new Fleet(
+      {
+        clock,
+        counters: this.counters,
+        log: { ...silentLog, ...options.log },
+        report,
+        attempts: this.webhooks.attempts,
+        modules: this.modules,
+        bots: this.registry.bots,
+        config: { foreignTokens: options.takesForeignTokens === true },
+      },
+      options.times,
+    )
+    // Without relays, tests that ask about all bots start the fleet.
+    const unstarted = options.relays === undefined ? { served: () => undefined } : {}
     const portal = { url: undefined, frame: new PortalFrame('key') }
     this.modules.list.push(
       portalHooks(this.portalLinks, { bots: this.registry, clock, portal }),
       relayHooks(this.relays, this.registry),
+      { ...fleetHooks(this.fleet), ...unstarted },
       lookBackHooks(this.replays, this.registry),
     )
   }
@@ -291,14 +310,13 @@ export class BotsLife {
     const life = new ShardLife(store, this.clock, keysPerDayMax)
     Object.defineProperty(life.shard, 'index', { value: index })
     life.onCommitted = (operations) => {
-      this.registry.fleet.committed(life.shard, operations)
+      this.modules.each('committed', life.shard, operations)
       this.registry.bots.committed(operations)
     }
     life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
     this.registry.bots.addShard(life.shard)
     this.modules.each('served', life.shard)
-    if (this.#hasRelays) this.registry.fleet.start(life.shard)
     this.lives.push(life)
   }
 
@@ -313,7 +331,6 @@ export class BotsLife {
   async resetShard(shard: Shard): Promise<void> {
     const reset = this.registry.bots.resetShard(shard)
     this.modules.each('served', shard)
-    if (this.#hasRelays) this.registry.fleet.start(shard)
     await reset
     await this.registry.bots.startWebhooks(shard)
   }

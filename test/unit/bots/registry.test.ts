@@ -173,19 +173,6 @@ test('a removal that could not be stored keeps the bot', async () => {
   assert.equal(queue.updates.pendingCount, 1)
 })
 
-test('bots are listed over all shards by id, in pages', async () => {
-  const bots = await BotsLife.open({ shards: 2 })
-  for (const botId of [105, 102, 101, 100]) await bots.register(botId)
-  const ids = async (after: number, limit: number): Promise<number[]> => {
-    const list = await bots.registry.list({ after, limit })
-    assert.deepEqual(list.shards, [0, 1])
-    return list.bots.map(({ botId }) => botId)
-  }
-  assert.deepEqual(await ids(0, 3), [100, 101, 102])
-  assert.deepEqual(await ids(102, 3), [105])
-  assert.deepEqual(await ids(105, 3), [])
-})
-
 test('only bots of a shard that is set aside are refused', async () => {
   const bots = await BotsLife.open({ shards: 2, aside: [1] })
   const token = await bots.register(100)
@@ -210,18 +197,6 @@ test('a bot that is registered without an id gets one in a shard that is open', 
     none.registry.freeBotId(() => true),
     { code: 'STORE_UNAVAILABLE' },
   )
-})
-
-test('the list of bots leaves out a shard that cannot be read, and names the others', async () => {
-  const bots = await BotsLife.open({ shards: 2 })
-  for (const botId of [100, 101, 102]) await bots.register(botId)
-  await bots.lives[1]!.shard.close()
-  const { bots: listed, shards } = await bots.registry.list({ after: 0, limit: 10 })
-  assert.deepEqual(
-    listed.map(({ botId }) => botId),
-    [100, 102],
-  )
-  assert.deepEqual(shards, [0])
 })
 
 test('a report describes both queues', async () => {

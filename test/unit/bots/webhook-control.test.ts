@@ -352,8 +352,8 @@ test('the health of a webhook survives the process, and is written seldom', asyn
   await bots.close()
 
   const again = await BotsLife.open({ store: () => store, clock: bots.clock })
-  again.registry.fleet.start(again.lives[0]!.shard)
-  const [sums] = await again.registry.summary()
+  again.fleet.start(again.lives[0]!.shard)
+  const [sums] = await again.fleet.summary()
   assert.equal(sums?.counts.health.failing, 1, 'before the bot is loaded')
   await again.registry.bots.load([100])
   const restored = again.registry.bots.loaded(100)!.main

@@ -36,7 +36,8 @@ async function setUp(members: readonly ClusterMember[]) {
   addNodeRoutes(app, {
     clock,
     shards: 4,
-    answers: { node: async () => report('b', [0]) },
+    ownNode: async () => report('b', [0]),
+    isForwarded: () => false,
     routes: { members: () => members },
     ownersOf: () => ({
       self: 0,

@@ -84,7 +84,7 @@ async function setUp(
     dataDir,
     log,
     bots: registry.bots,
-    onCommitted: (shard, operations) => registry.fleet.committed(shard, operations),
+    onCommitted: (shard, operations) => void bots.modules.each('committed', shard, operations),
     shards: all,
     marks: {
       life: async (shard) => life.lives.get(shard) ?? closed,

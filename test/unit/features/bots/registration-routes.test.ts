@@ -263,7 +263,7 @@ test('when the key of the call has ended, the lines that are left are refused', 
   key.isCurrent = false
   const [refused] = await send([{ ...names, idempotency_key: 'a' }])
   assert.deepEqual(Object(refused?.['error']).code, 'UNAUTHORIZED')
-  assert.deepEqual((await bots.registry.list({ after: 0, limit: 9 })).bots, [])
+  assert.deepEqual((await bots.fleet.page({ after: 0, limit: 9 })).bots, [])
 })
 
 test('other work gets its turns while thousands of lines are refused, and while blank ones are skipped', async () => {
@@ -281,7 +281,7 @@ test('a body of too many lines is refused as a whole', async () => {
   const line = JSON.stringify({ ...names, idempotency_key: 'a' })
   const [refused] = await sendText(`${line}\n${'\n'.repeat(100_000)}`)
   assert.equal(refused?.['code'], 'REQUEST_TOO_LARGE')
-  assert.deepEqual((await bots.registry.list({ after: 0, limit: 9 })).bots, [])
+  assert.deepEqual((await bots.fleet.page({ after: 0, limit: 9 })).bots, [])
   assert.equal((await sendText(`${line}\n${'\n'.repeat(99_999)}`)).length, 1)
 })
 

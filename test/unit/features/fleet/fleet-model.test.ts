@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Modules } from '../../../../src/kit/modules.ts'
+import { silentLog } from '../../../support/kit/silent-log.ts'
 import { Fleet } from '../../../../src/features/fleet/fleet.ts'
 import { nextTurn } from '../../../../src/kit/clock.ts'
 import { unreachable } from '../../../../src/kit/errors.ts'
@@ -209,9 +210,12 @@ async function open(draw: () => number) {
   const fleet = new Fleet({
     clock,
     counters: new TestCounters(),
+    log: silentLog,
+    report: () => undefined,
     attempts: new AttemptLogs(),
     modules: new Modules(),
-    loadedQueue: () => undefined,
+    bots: { loadedQueue: () => undefined, shards: [] },
+    config: { foreignTokens: false },
   })
   life.onCommitted = (operations) => fleet.committed(shard, operations)
   await shard.open()

@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
-import {
-  addWorkerAnswers,
-  workerAnswers,
-  type WorkerAnswersOptions,
-} from '../../../../src/modules/worker-answers.ts'
+import type { ShardSums } from '../../../../src/features/fleet/fleet-counts.ts'
 import { addFleetRoutes } from '../../../../src/features/fleet/fleet-routes.ts'
 import type { ServerMinute } from '../../../../src/kit/server-minute.ts'
 import { workersAnswerMs } from '../../../../src/links/ask/ask-workers.ts'
@@ -23,27 +18,18 @@ const minutes = (): readonly ServerMinute[] => []
 /** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
 async function setUp() {
   const bots = await BotsLife.open({ shards: 2 })
-  for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
+  for (const { shard } of bots.lives) bots.fleet.start(shard)
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
   const payer = new TestPayer()
   app.addHook('onRequest', async (request) => {
     request.payer = payer
   })
-  const own: Partial<WorkerAnswersOptions> = {
-    bots: bots.registry,
+  addFleetRoutes(app, bots.fleet, {
     isFirstWorker: true,
-    totals,
-    minutes,
-  }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the questions of these tests use no more
-  const answers = workerAnswers(own as WorkerAnswersOptions)
-  addWorkerAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
-  addFleetRoutes(app, {
-    bots: bots.registry,
+    isForwarded: ({ headers }) => headers['x-forwarded'] === 'yes',
     clock: bots.clock,
     shards: 3,
-    answers,
     ownersOf: () => ({
       self: 0,
       others: [300],
@@ -142,7 +128,7 @@ test('the sums are those of all nodes, and the counters of a node count once', a
   const { bots, get } = await setUp()
   await bots.register(100)
   await bots.push(bots.request(100))
-  const [own] = await bots.registry.summary()
+  const [own] = await bots.fleet.summary()
   const sums = [{ shard: 2, counts: own?.counts }]
   const counters = { pushed: 5, confirmed: 4, delivered: 3, expired: 2, refused: 1 }
   const { body } = await get('/v1/summary', { sums, counters })
@@ -162,10 +148,10 @@ test('a shard that two workers answer for, because it moves, is listed and count
   const { bots, get } = await setUp()
   for (const botId of [100, 101]) await bots.register(botId)
   await bots.push(bots.request(100))
-  const sums = await bots.registry.summary()
+  const sums = await bots.fleet.summary()
   const { body } = await get('/v1/summary', { sums: [...sums, { ...sums[0], shard: 2 }] })
   assert.deepEqual([body.bots, body.pending, body.missing_shards], [3, 2, undefined])
-  const { bots: listed } = await bots.registry.list({ after: 0, limit: 9 })
+  const { bots: listed } = await bots.fleet.page({ after: 0, limit: 9 })
   for (const url of ['/v1/bots', '/v1/bots?sort=pending']) {
     const list = await get(url, { bots: [...listed, otherBot], shards: [0, 1, 2] })
     assert.deepEqual(
@@ -191,8 +177,8 @@ test('only another worker may ask what this worker has', async () => {
 test('lists and the summary pay for all bots and all workers before anybody looks, and wait for their payer', async () => {
   const { bots, asked, app, get, payer } = await setUp()
   for (let botId = 100; botId < 150; botId++) await bots.register(botId)
-  const none = bots.registry.questionCostMs(0)
-  const listed = bots.registry.questionCostMs(10)
+  const none = bots.fleet.questionCostMs(0)
+  const listed = bots.fleet.questionCostMs(10)
   assert(none > 0 && listed > none)
   for (const [path, costMs] of [
     ['/v1/bots?state=idle&limit=10', listed],

@@ -21,12 +21,12 @@ const skip = (): void => undefined
 /** Bots whose fleet is started, as a worker starts it. */
 async function open(options: BotsLifeOptions = {}): Promise<BotsLife> {
   const bots = await BotsLife.open(options)
-  for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
+  for (const { shard } of bots.lives) bots.fleet.start(shard)
   return bots
 }
 
 async function select(bots: BotsLife, query: Partial<FleetQuery>): Promise<number[]> {
-  const list = await bots.registry.select({ after: 0, limit: 100, ...query })
+  const list = await bots.fleet.list({ after: 0, limit: 100, ...query })
   return list.bots.map(({ botId }) => botId)
 }
 
@@ -153,7 +153,7 @@ test('the health of a webhook selects its bot, also when the bot has left memory
     assert.deepEqual(await select(bots, { state: 'degraded' }), [101])
     assert.deepEqual(await select(bots, { state: 'healthy' }), [102])
     assert.deepEqual(await select(bots, { state: 'paused' }), [103, 104], 'with or without webhook')
-    const { counts } = await fleetSums(bots.registry)
+    const { counts } = await fleetSums(bots.fleet)
     const { behind, unpolled, ...others } = counts.health
     assert.deepEqual(others, { healthy: 1, degraded: 1, failing: 1, paused: 1 })
     assert.deepEqual([behind, unpolled], [0, 0])
@@ -181,7 +181,7 @@ test('a bot whom nobody polls is unpolled, also when it has left memory, and is 
     'nobody has polled for 4 min; 1 update waits, the oldest for 3 min',
     'not since the start',
   )
-  const { counts } = await fleetSums(bots.registry)
+  const { counts } = await fleetSums(bots.fleet)
   assert.deepEqual([counts.health.unpolled, counts.polling, counts.webhook], [1, 2, 0])
   const again = await bots.queueOf(token)
   await again.poller.poll(poll, presence)
@@ -229,7 +229,7 @@ test('a webhook whose oldest update gets older is behind, until it works off its
   assert.deepEqual(await select(bots, { state: 'behind' }), [100])
   const { queue } = await bots.registry.report(100)
   assert.match(queue.webhook.healthReason, /^the oldest of 1 update has waited for 7 min/)
-  assert.equal((await fleetSums(bots.registry)).counts.health.behind, 1)
+  assert.equal((await fleetSums(bots.fleet)).counts.health.behind, 1)
 })
 
 test('the next attempt of a webhook is in the list', async () => {
@@ -243,7 +243,7 @@ test('the next attempt of a webhook is in the list', async () => {
     unansweredMs: undefined,
     endpointPerSecond: undefined,
   }
-  const { bots: listed } = await bots.registry.list({ after: 0, limit: 10 })
+  const { bots: listed } = await bots.fleet.page({ after: 0, limit: 10 })
   assert.equal(listed[0]?.status?.nextAttemptMs, nextAttemptMs)
 })
 
@@ -310,7 +310,7 @@ test('the sums cover both queues of all bots, and dead letters', async () => {
   await bots.push(bots.request(100, { ttlS: 2 }))
   await bots.clock.advance(1_000)
   await bots.push(bots.request(101), bots.request(101, { isTest: true }))
-  const before = (await fleetSums(bots.registry)).counts
+  const before = (await fleetSums(bots.fleet)).counts
   assert.deepEqual(before.oldest, { botId: 100, isTest: false, ageS: 1 })
   assert.equal(before.pending, 3)
   assert.equal(before.pendingBytes, 3 * '"message":{}'.length)
@@ -318,11 +318,11 @@ test('the sums cover both queues of all bots, and dead letters', async () => {
   const { updates } = await bots.queueOf(token)
   await updates.removeExpired()
   await bots.clock.advance(1_000)
-  const { counts } = await fleetSums(bots.registry)
+  const { counts } = await fleetSums(bots.fleet)
   assert.deepEqual([counts.pending, counts.deadLetters], [2, 1])
   assert.deepEqual(counts.oldest, { botId: 101, isTest: false, ageS: 3 })
   await bots.registry.remove(101)
-  const after = (await fleetSums(bots.registry)).counts
+  const after = (await fleetSums(bots.fleet)).counts
   assert.deepEqual([after.pending, after.polling, after.oldest], [0, 0, undefined])
 })
 
@@ -335,7 +335,7 @@ test('what was stored before the start is known, without reading a bot into memo
   await before.close()
   await before.clock.advance(9_000)
   const bots = await open({ store: () => store, clock: before.clock })
-  const { bots: listed } = await bots.registry.select({ after: 0, limit: 9, sort: 'pending' })
+  const { bots: listed } = await bots.fleet.list({ after: 0, limit: 9, sort: 'pending' })
   assert.deepEqual(
     listed.map(({ botId, status }) => [botId, status?.pendingCount, status?.mode]),
     [
@@ -389,9 +389,9 @@ test('a question reads nothing of a bot that it does not return', async () => {
     await bots.register(botId)
     await bots.push(bots.request(botId))
   }
-  await bots.registry.summary()
+  await bots.fleet.summary()
   reads = 0
-  await bots.registry.summary()
+  await bots.fleet.summary()
   await select(bots, { state: 'idle' })
   await select(bots, { sort: 'oldest_age', limit: 3 })
   assert.equal(reads, 0)
@@ -409,10 +409,10 @@ test('a shard that cannot be read is left out, and found again later', async () 
     store: (shard) => (shard === 1 ? new BrokenStore() : new MemoryStore()),
   })
   for (const botId of [100, 101]) await bots.register(botId)
-  const list = bots.registry.select({ after: 0, limit: 9, state: 'idle' })
+  const list = bots.fleet.list({ after: 0, limit: 9, state: 'idle' })
   assert.deepEqual((await bots.wait(list)).shards, [0])
-  assert.deepEqual((await bots.wait(fleetSums(bots.registry))).shards, [0])
-  const plain = await bots.registry.list({ after: 0, limit: 9 })
+  assert.deepEqual((await bots.wait(fleetSums(bots.fleet))).shards, [0])
+  const plain = await bots.fleet.page({ after: 0, limit: 9 })
   assert.deepEqual(plain.shards, [0])
   isBroken = false
   await bots.clock.advance(fleetFillRetryMs)
@@ -432,10 +432,10 @@ test('a question waits for a shard that was just opened, but not forever', async
   }
   const bots = await open({ store: () => new SlowStore() })
   await bots.register(100)
-  const early = fleetSums(bots.registry)
+  const early = fleetSums(bots.fleet)
   await bots.clock.advance(fleetFillWaitMs)
   assert.deepEqual((await early).shards, [])
-  const late = fleetSums(bots.registry)
+  const late = fleetSums(bots.fleet)
   release()
   assert.deepEqual((await late).shards, [0])
 })
@@ -444,7 +444,7 @@ test('each shard has its own sums', async () => {
   const bots = await open({ shards: 2 })
   for (const botId of [100, 101, 103]) await bots.register(botId)
   await bots.push(bots.request(101), bots.request(103))
-  const sums = await bots.registry.summary()
+  const sums = await bots.fleet.summary()
   assert.deepEqual(
     sums.map(({ shard, counts }) => [shard, counts.polling, counts.pending]),
     [
@@ -459,13 +459,13 @@ test('a shard that has left, or was read anew, is counted once', async () => {
   for (const botId of [100, 101]) await bots.register(botId)
   await bots.push(bots.request(100), bots.request(101))
   const [even, odd] = bots.lives
-  bots.registry.fleet.start(even!.shard)
-  bots.registry.fleet.forget(odd!.shard)
-  const { counts, shards } = await fleetSums(bots.registry)
+  bots.fleet.start(even!.shard)
+  bots.fleet.forget(odd!.shard)
+  const { counts, shards } = await fleetSums(bots.fleet)
   assert.deepEqual(shards, [0])
   assert.deepEqual([counts.pending, counts.polling], [1, 1])
-  bots.registry.fleet.close()
-  assert.deepEqual((await fleetSums(bots.registry)).shards, [])
+  bots.fleet.close()
+  assert.deepEqual((await fleetSums(bots.fleet)).shards, [])
 })
 
 test('the gauges follow the bots, and stand still after the end', async () => {
@@ -481,7 +481,7 @@ test('the gauges follow the bots, and stand still after the end', async () => {
   for (let times = 0; times < 3; times++) attempt(bots, 100, 'Connection refused')
   await bots.clock.advance(fleetGaugesPeriodMs)
   assert.deepEqual([counts.bots_polling, counts.bots_failing], [0, 1])
-  bots.registry.fleet.close()
+  bots.fleet.close()
   await bots.registry.remove(100)
   await bots.clock.advance(fleetGaugesPeriodMs)
   assert.equal(counts.bots_failing, 1)

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import type { KeyAccess } from '../../../../src/api/access.ts'
-import type { BotService, PushReceipt } from '../../../../src/bots/bot-service.ts'
+import type { BotRegistry } from '../../../../src/bots/registry.ts'
+import type { PushReceipt } from '../../../../src/bots/push-receipt.ts'
 import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { LongLines } from '../../../../src/features/ingest/long-lines.ts'
 import { IngestStream } from '../../../../src/features/ingest/ingest-stream.ts'
@@ -49,7 +50,7 @@ async function pacedStream(t: TestContext) {
     stream = new IngestStream({
       request: incoming,
       response,
-      bots: Object.assign(Object.create(null), { push: bots.push.bind(bots) }) as BotService,
+      bots: Object.assign(Object.create(null), { push: bots.push.bind(bots) }) as BotRegistry,
       clock,
       counters,
       updateBytesMax: 100,

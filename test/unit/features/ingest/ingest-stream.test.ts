@@ -13,7 +13,8 @@ import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/features/ingest/ingest-turns.ts'
 import { LongLines } from '../../../../src/features/ingest/long-lines.ts'
 import type { Owners } from '../../../../src/links/ask/owner-stream.ts'
-import type { BotService, PushReceipt, PushOutcome } from '../../../../src/bots/bot-service.ts'
+import type { BotRegistry } from '../../../../src/bots/registry.ts'
+import type { PushOutcome, PushReceipt } from '../../../../src/bots/push-receipt.ts'
 import { PostboteError } from '../../../../src/kit/errors.ts'
 import { streamIdleMs } from '../../../../src/kit/limits.ts'
 import { streamPairsMax } from '../../../../src/features/ingest/stream-results.ts'
@@ -166,7 +167,7 @@ class StreamLife {
     }
   }
 
-  #bots(): BotService {
+  #bots(): BotRegistry {
     const push = (rows: UpdateRows, nths: readonly number[]): PushReceipt => {
       const ids = nths.map((nth) => rows.botOf(nth))
       if (this.isAnswering) {

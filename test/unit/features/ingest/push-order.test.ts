@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import type { PushReceipt } from '../../../../src/bots/bot-service.ts'
+import type { PushReceipt } from '../../../../src/bots/push-receipt.ts'
 import { PushOrder } from '../../../../src/features/ingest/push-order.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
 

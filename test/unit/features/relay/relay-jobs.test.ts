@@ -149,7 +149,7 @@ test('an answer is dropped whose shard has left meanwhile, and the next owner st
   assert.equal(recordOf(of)?.offset, undefined)
   assert.deepEqual(await pending(of), [])
   of.bots.relays.start(shard)
-  of.bots.registry.fleet.start(shard)
+  of.bots.fleet.start(shard)
   await of.origin.send(update(7))
   await untilPolled(of)
   assert.deepEqual(await pending(of), [7])
@@ -564,16 +564,16 @@ test('the health of a bot says why its relay is paused, also where no origin is 
   const without = await BotsLife.open({ store: () => of.store })
   for (const { shard } of without.lives) {
     without.relays.start(shard)
-    without.registry.fleet.start(shard)
+    without.fleet.start(shard)
   }
-  await without.registry.summary()
+  await without.fleet.summary()
   await without.clock.advance(1_000)
   assert.deepEqual(await healthOf(without), expected)
 })
 
 /** How many bots are degraded, the word of the bot, and what its sentence says of the relay. */
-async function healthOf({ registry }: BotsLife): Promise<unknown[]> {
-  const { bots: found } = await registry.fleet.list({ state: 'degraded', after: 0, limit: 9 })
+async function healthOf({ fleet, registry }: BotsLife): Promise<unknown[]> {
+  const { bots: found } = await fleet.list({ state: 'degraded', after: 0, limit: 9 })
   const { webhook } = (await registry.report(botId)).queue
   return [found.length, webhook.health, /the relay is paused: .*/.exec(webhook.healthReason)?.[0]]
 }

@@ -25,7 +25,8 @@ async function historyOf(own: readonly ServerMinute[], other: readonly ServerMin
   const app = Fastify()
   addHistoryRoutes(app, {
     clock,
-    answers: { history: async () => ({ minutes: own }) },
+    isFirstWorker: true,
+    isForwarded: () => false,
     minutes: () => own,
     ownersOf: () => ({
       self: 0,

@@ -3,17 +3,35 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { PostboteError } from '../../../src/kit/errors.ts'
-import { addWorkerAnswers } from '../../../src/modules/worker-answers.ts'
-import { ask } from '../../../src/links/ask/ask-workers.ts'
-import type { OwnerStream } from '../../../src/links/ask/owner-stream.ts'
-import type { InputOf, Question } from '../../../src/links/ask/question.ts'
-import { type WorkerAnswers, workerQuestions } from '../../../src/modules/worker-questions.ts'
+import { PostboteError } from '../../../../src/kit/errors.ts'
+import { addAnswers } from '../../../../src/links/ask/add-answers.ts'
+import { ask } from '../../../../src/links/ask/ask-workers.ts'
+import type { OwnerStream } from '../../../../src/links/ask/owner-stream.ts'
+import type { AnswersTo, InputOf, Question } from '../../../../src/links/ask/question.ts'
+import { keysOwnerQuestions } from '../../../../src/access/key-sync.ts'
+import { botQuestions } from '../../../../src/features/bots/bot-routes.ts'
+import { eventQuestions } from '../../../../src/features/events/event-routes.ts'
+import { fleetQuestions } from '../../../../src/features/fleet/fleet-routes.ts'
+import { keyQuestions } from '../../../../src/features/keys/key-routes.ts'
+import { sessionQuestions } from '../../../../src/features/keys/session-routes.ts'
+import { historyQuestions } from '../../../../src/features/server/history-routes.ts'
+import { nodeQuestions } from '../../../../src/nodes/node-routes.ts'
+
+const questions = {
+  ...fleetQuestions,
+  ...historyQuestions,
+  ...botQuestions,
+  ...nodeQuestions,
+  ...eventQuestions,
+  ...keysOwnerQuestions,
+  ...keyQuestions,
+  ...sessionQuestions,
+}
 
 /** An input of each question, and how it is sent: nodes of the version before send and expect the same. */
 const sent: {
-  readonly [Name in keyof typeof workerQuestions]: readonly [
-    input: InputOf<(typeof workerQuestions)[Name]>,
+  readonly [Name in keyof typeof questions]: readonly [
+    input: InputOf<(typeof questions)[Name]>,
     path: string,
     body: string,
   ]
@@ -52,13 +70,11 @@ function setUp() {
   app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, text: string) =>
     JSON.parse(text),
   )
-  const answers = Object.fromEntries(Object.keys(workerQuestions).map((name) => [name, echo]))
+  const answers = Object.fromEntries(Object.keys(questions).map((name) => [name, echo]))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answers are what the test compares
-  addWorkerAnswers(
-    app,
-    answers as unknown as WorkerAnswers,
-    ({ headers }) => headers['x-forwarded'] === 'yes',
-  )
+  addAnswers(app, questions, answers as unknown as AnswersTo<typeof questions>, {
+    isForwarded: ({ headers }) => headers['x-forwarded'] === 'yes',
+  })
   const seen: string[] = []
   const open = (path: string): OwnerStream => {
     let body = ''
@@ -88,7 +104,7 @@ function setUp() {
 
 test('each question is sent as the version before sends it, and arrives as it was asked', async () => {
   const { asked, seen } = setUp()
-  const rows: Readonly<Record<string, Question<never, unknown>>> = workerQuestions
+  const rows: Readonly<Record<string, Question<never, unknown>>> = questions
   for (const [name, [input, path, body]] of Object.entries(sent)) {
     const question = rows[name]
     assert(question !== undefined)
@@ -101,13 +117,13 @@ test('each question is sent as the version before sends it, and arrives as it wa
 
 test('a client gets no answer, and a worker none to what is no question', async () => {
   const { app, asked } = setUp()
-  for (const { path } of Object.values(workerQuestions)) {
+  for (const { path } of Object.values(questions)) {
     const { statusCode } = await app.inject({ method: 'POST', url: path })
     assert.equal(statusCode, 404, path)
   }
   const wrong = { slot: -1, session: 'x' }
   await assert.rejects(
-    ask(asked, workerQuestions.sessionEnded, wrong),
+    ask(asked, questions.sessionEnded, wrong),
     (error) => error instanceof PostboteError,
   )
 })
