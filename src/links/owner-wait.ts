@@ -3,10 +3,17 @@ import type { Clock } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { ownerWaitMs, ownerWaitMsMax } from '../kit/private-api-limits.ts'
 
-/** A worker that was asked does not have the shard, has done nothing, and says who has it, or opens it now. */
+/**
+ * Nothing was done, and the shard is on its way: the worker that was asked says who has it, or the next one could not be reached
+ * yet.
+ */
 export class ShardMoves extends PostboteError {
-  constructor(cause: unknown) {
+  /** Whether it was named where nobody has asked yet: no need to wait before that. */
+  readonly isElsewhere: boolean
+
+  constructor(cause: unknown, isElsewhere = false) {
     super('STORE_UNAVAILABLE', { cause })
+    this.isElsewhere = isElsewhere
   }
 }
 

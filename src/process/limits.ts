@@ -67,10 +67,10 @@ export const peerRepeatDelayMs = 100
 export const peerConnectWaitMs = 4_000
 /**
  * A link to another node must be ready within this time: connected, with both sides proven. A handshake takes some 10 ms
- * and three round trips. The time stays below the 1.5 s after which a lost node's shards have another owner
- * (`nodeEvictedMs`), so a call that waits for a lost node is free when its new owner is known.
+ * and three round trips, and more than a second on machines with ten times the work that they can do: one that is given up
+ * then, and begun anew, only adds to it. A call that waits for a lost node is free earlier, when the node is evicted.
  */
-export const peerReadyMs = 1_000
+export const peerReadyMs = peerConnectWaitMs
 /**
  * A connection between nodes without traffic is probed after this time, so that the links of a machine that vanished do
  * not stay open. Chosen: calls to a lost node are given up far earlier, so this only frees descriptors.

@@ -42,6 +42,16 @@ export interface RouteOwner {
 /** What the rows or another node say about who has a shard. */
 export type ShardOwnerHint = Pick<RouteOwner, 'boot' | 'epoch'>
 
+/** What is known here of who has one shard, as those that look for its owner use it and tell it. */
+export interface OwnerView {
+  /** Takes what another node says. */
+  learn(owner: ShardOwnerHint): void
+  /** Its owner has responded. */
+  answered(): void
+  /** Whether another node has it, or will as soon as it has opened it, and nothing was heard of it from there yet. */
+  isOnItsWay(): boolean
+}
+
 /** One worker of another node. */
 export interface RemoteWorker {
   readonly boot: string
@@ -55,6 +65,8 @@ export class Routes {
   readonly #map: ShardMap
   readonly #places: Int32Array
   readonly #owners: ShardOwnerHint[] = []
+  /** The shards that other nodes have of which nothing was heard from there yet. */
+  readonly #onTheirWay = new Set<number>()
   /** The lives of this node, and all members. */
   #own: ReadonlySet<string> = new Set()
   #members: ReadonlyMap<string, RouteNode> = new Map()
@@ -101,6 +113,16 @@ export class Routes {
   /** Returns who has a shard, as far as is known here; undefined on one machine. */
   ownerOf(shard: number): ShardOwnerHint | undefined {
     return this.#owners[shard]
+  }
+
+  /** Without a shard, nothing is known and learned: a request is for one place. */
+  ownerView(shard: number | undefined): OwnerView {
+    if (shard === undefined) return nowhereElse
+    return {
+      learn: (owner) => this.learn(shard, owner),
+      answered: () => void this.#onTheirWay.delete(shard),
+      isOnItsWay: () => this.#onTheirWay.has(shard),
+    }
   }
 
   /** Returns the shards of this node: a list for each of its workers that has any, in the order of the workers. */
@@ -194,7 +216,13 @@ export class Routes {
       : node === undefined || node.address === ''
         ? -1
         : (this.#placeOfWorker.get(nameOf(node.boot, this.#workerOf(shard, node, maps))) ?? -1)
+    if (before?.boot !== owner.boot) this.#noteMove(shard, owner)
     if (before?.epoch !== owner.epoch || before.boot !== owner.boot) this.news.tell(shard)
+  }
+
+  #noteMove(shard: number, { boot }: ShardOwnerHint): void {
+    if (boot === '' || this.#own.has(boot)) this.#onTheirWay.delete(shard)
+    else this.#onTheirWay.add(shard)
   }
 
   #meet({ boot, address, workers }: RouteNode): void {
@@ -216,6 +244,12 @@ export class Routes {
     }
     return map.workerOf(shard)
   }
+}
+
+const nowhereElse: OwnerView = {
+  learn: () => undefined,
+  answered: () => undefined,
+  isOnItsWay: () => false,
 }
 
 function nameOf(node: string, worker: number): string {

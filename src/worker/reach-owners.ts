@@ -49,7 +49,7 @@ export function reachOwners(
       return peers.openStream({
         place: () => (shard === undefined ? owner : routes.placeOf(shard)),
         shard,
-        learn: (named) => void (shard !== undefined && routes.learn(shard, named)),
+        owner: routes.ownerView(shard),
         path,
         feed,
         clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
@@ -93,7 +93,7 @@ export function reachShardOwner(
       peers.openStream({
         place: () => routes.placeOf(shard),
         shard,
-        learn: (named) => routes.learn(shard, named),
+        owner: routes.ownerView(shard),
         path,
         clientAddress: '',
         headers: ownHeaders(settings),

@@ -12,6 +12,7 @@ import { SharedMemory } from '../../src/process/shared-memory/shared-memory.ts'
 import { ShardMap } from '../../src/process/shard-map.ts'
 import type { WorkerStart } from '../../src/process/channel/worker-control.ts'
 import { runWorker, type Ways, type WorkerApp } from '../../src/worker/worker.ts'
+import { ownerView } from '../support/network/owner-view.ts'
 
 interface Settings {
   readonly failStart?: string
@@ -103,7 +104,7 @@ const methods: Record<string, (call: Call) => void> = {
   front: ({ request, response, url }) => {
     const stream = peersOfWorker?.openStream({
       place: () => Number(url.searchParams.get('to')),
-      learn: skip,
+      owner: ownerView(),
       feed: { isRepeat: false },
       path: '/v1/lines',
       clientAddress: requestOrigin(request)?.clientAddress ?? '',
@@ -161,7 +162,7 @@ async function prepare(workerStart: WorkerStart, { peers }: Ways): Promise<Worke
         const to = {
           self,
           place,
-          learn: skip,
+          owner: ownerView(),
           shard: undefined,
           kind,
           call: callTable.madeBy(request),

@@ -152,7 +152,8 @@ export class OwnerFeed {
     }
     if (session.hasAnswered) this.#wait = undefined
     if (this.#mayWait(session, failure)) {
-      this.#sendAgain([...left, ...unsent], !session.hasAnswered)
+      const isNamed = failure instanceof ShardMoves && failure.isElsewhere
+      this.#sendAgain([...left, ...unsent], !session.hasAnswered && !isNamed)
       return
     }
     const error = failure ?? new PostboteError('STORE_UNAVAILABLE')

@@ -15,7 +15,7 @@ export interface OwnerStream {
   /** Resolves when more may be written, or when the stream has broken. */
   drained(): Promise<void>
   end(): void
-  /** Rejects with STORE_UNAVAILABLE if nothing was done (`ShardMoves` if an owner was named), otherwise with OUTCOME_UNKNOWN. */
+  /** Rejects with STORE_UNAVAILABLE if nothing was done (`ShardMoves` if the shard is on its way), otherwise with OUTCOME_UNKNOWN. */
   readonly response: Promise<OwnerResponse>
   /** Gives the request up. */
   destroy(): void

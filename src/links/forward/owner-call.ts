@@ -14,21 +14,23 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../kit/clock.ts'
 import { peerConnectWaitMs, peerRepeatDelayMs } from '../../process/limits.ts'
+import { workersMax } from '../../kit/limits.ts'
 import { ShardMoves } from '../owner-wait.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from '../link/link-call.ts'
 import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
 import type { LinkTo } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
-import { isMisdirected, type LearnOwner, OwnerSearch } from './owner-search.ts'
+import type { OwnerView } from '../../process/routes.ts'
+import { isMisdirected, OwnerSearch } from './owner-search.ts'
 
 export interface OwnerTarget {
   /** The place of this worker. Kept links to it lead to this process, so a request to it gets a new link. */
   readonly self?: number
-  /** The request gets a link of its own, wherever it goes. */
-  readonly hasOwnLink?: boolean
+  /** The request lasts, and shares its link with no other kind. */
+  readonly isStream?: boolean
   /** Returns the place that has the shard now; undefined if none has it. */
   place(): number | undefined
-  readonly learn: LearnOwner
+  readonly owner: OwnerView
   /** Returns which of the successive owners of the shard has it now; undefined between two of them. */
   generation?(): number | undefined
   /** Returns how many processes in its place hung and were killed for it. */
@@ -76,6 +78,8 @@ export class OwnerCall implements ResponseReceiver {
   #state: 'looking' | 'sent' | 'answering' | 'over' = 'looking'
   #search: OwnerSearch | undefined
   #call: SentCall | undefined
+  /** Where it was sent last, or would have been. */
+  #place: number | undefined
   /** The body so far, for another owner; undefined once it is too large, or not needed again. */
   #kept: Uint8Array[] | undefined = []
   #keptBytes = 0
@@ -138,18 +142,21 @@ export class OwnerCall implements ResponseReceiver {
     if (this.#state === 'over') return
     if (isMisdirected(head)) {
       const cause = new PeerUnreachable(new Error('the worker does not have the shard'))
-      const isNamed = this.#search?.misdirected(head, this.#target.learn) === true
-      this.#lookAgain(isNamed ? new ShardMoves(cause) : cause)
+      const isNamed = this.#search?.misdirected(head) === true
+      const isElsewhere = this.#target.place() !== this.#place
+      this.#lookAgain(isNamed ? new ShardMoves(cause, isElsewhere) : cause)
       return
     }
     // This throws if the answer cannot take the head; the link then calls `lost`.
     this.#answer.answered(head, body)
+    this.#target.owner.answered()
     this.#toOver()
   }
 
   begun(head: ResponseHead): void {
     if (this.#state === 'over') return
     this.#answer.begun(head)
+    this.#target.owner.answered()
     this.#state = 'answering'
     this.#kept = undefined
   }
@@ -171,7 +178,7 @@ export class OwnerCall implements ResponseReceiver {
   lost(error: Error): void {
     if (this.#state === 'over') return
     if (this.#state === 'answering') this.#fail('broken', error)
-    else if (error instanceof PeerUnreachable) this.#lookAgain(error)
+    else if (error instanceof PeerUnreachable) this.#unreached(error)
     else if (!(error instanceof CallGivenUp) && this.#mayRepeat()) {
       this.#search = undefined
       this.#state = 'looking'
@@ -187,21 +194,29 @@ export class OwnerCall implements ResponseReceiver {
     if (this.#state === 'over') return
     const { clock, links } = this.#ways
     const target = this.#target
-    this.#search ??= new OwnerSearch(clock)
+    this.#search ??= new OwnerSearch(clock, target.owner)
     const place = target.place()
+    this.#place = place
     if (place === undefined) {
-      this.#lookAgain(new PeerUnreachable(new Error('no worker has the shard')))
+      this.#unreached(new PeerUnreachable(new Error('no worker has the shard')))
       return
     }
     this.#search.asks(place)
     this.#sentToGeneration = target.generation?.()
     this.#hangsWhenSent = target.hangs?.() ?? 0
     this.#state = 'sent'
-    const isFresh = target.hasOwnLink === true || place === target.self
-    const call = links.call({ place, isFresh }, this.#request, this)
+    const isStream = target.isStream === true
+    // On this machine a link costs nothing, and a kept one might lead to the process that leaves the place.
+    const isFresh = place === target.self || (isStream && place < workersMax)
+    const call = links.call({ place, isFresh, isStream }, this.#request, this)
     this.#call = call
     if (this.#request.hasBody) this.#sendBody(call)
     if (this.#isHurried) call.hurry()
+  }
+
+  #unreached(error: PeerUnreachable): void {
+    const isExpected = this.#search?.unreached(error) === true
+    this.#lookAgain(isExpected ? new ShardMoves(error) : error)
   }
 
   /** Sends what there is of the body so far. */

@@ -1,20 +1,19 @@
 /**
  * One request's search for the place that has its shard. While the shard passes from one place to the next, nobody has it,
  * or the one that was asked refuses and does nothing. The request then asks again, for a limited time that begins anew whenever
- * it hears who has the shard (`OwnerWait`).
+ * it hears who has the shard (`OwnerWait`), and while the routes say that another node has it of which nothing was heard yet: it
+ * may be too busy to respond.
  */
 import type { Clock } from '../../kit/clock.ts'
 import { OwnerWait } from '../owner-wait.ts'
 import type { ResponseHead } from '../link/response-head.ts'
-import type { ShardOwnerHint } from '../../process/routes.ts'
+import type { PeerUnreachable } from '../link/owner-link.ts'
+import type { OwnerView, ShardOwnerHint } from '../../process/routes.ts'
 
 /** The response of a worker that does not have the shard, to another worker only. */
 export const misdirected = { status: 421, message: 'Shard Elsewhere' } as const
 
 const ownerHeader = 'Shard-Owner'
-
-/** Takes the owner of a shard that another worker names, because it does not have the shard itself. */
-export type LearnOwner = (owner: ShardOwnerHint) => void
 
 /** Returns the headers of that response. It says who has the shard, as far as the worker knows. */
 export function misdirectedHeaders(
@@ -25,14 +24,13 @@ export function misdirectedHeaders(
 }
 
 /**
- * Calls `learn` with what such a response says about the owner. Returns whether it names one: then the shard is there, or on its
- * way there.
+ * Learns what such a response says about the owner. Returns whether it names one: then the shard is there, or on its way there.
  */
-export function learnOwner({ headers }: ResponseHead, learn: LearnOwner): boolean {
+export function learnOwner({ headers }: ResponseHead, view: Pick<OwnerView, 'learn'>): boolean {
   const value = headers[headers.indexOf(ownerHeader) + 1] ?? ''
   const [, epoch, boot] = /^(\d{1,15})\/([0-9a-f]*)$/.exec(value) ?? []
   if (epoch === undefined || boot === undefined) return false
-  learn({ epoch: Number(epoch), boot })
+  view.learn({ epoch: Number(epoch), boot })
   return boot !== ''
 }
 
@@ -54,11 +52,13 @@ const ownerAskAgainMsMax = 100
 
 export class OwnerSearch {
   readonly #clock: Pick<Clock, 'after'>
+  readonly #owner: OwnerView
   readonly #wait: OwnerWait
   #asked: number | undefined
 
-  constructor(clock: Pick<Clock, 'after' | 'monotonicMs'>) {
+  constructor(clock: Pick<Clock, 'after' | 'monotonicMs'>, owner: OwnerView) {
     this.#clock = clock
+    this.#owner = owner
     this.#wait = new OwnerWait(clock)
   }
 
@@ -69,10 +69,17 @@ export class OwnerSearch {
   }
 
   /** Takes the response of a worker that does not have the shard. Returns whether it says who has it. */
-  misdirected(head: ResponseHead, learn: LearnOwner): boolean {
-    const isNamed = learnOwner(head, learn)
+  misdirected(head: ResponseHead): boolean {
+    const isNamed = learnOwner(head, this.#owner)
     if (isNamed) this.#wait.renew()
     return isNamed
+  }
+
+  /** The owner could not be reached. Returns whether the shard is there, or on its way there, as far as is known. */
+  unreached({ isBusy }: Pick<PeerUnreachable, 'isBusy'>): boolean {
+    const isExpected = isBusy || this.#owner.isOnItsWay()
+    if (isExpected) this.#wait.renew()
+    return isExpected
   }
 
   /** Calls `attempt` a moment later. Returns false if the search has lasted too long. */

@@ -13,7 +13,7 @@ import {
   type OwnerWays,
 } from './owner-call.ts'
 
-export interface StreamTo extends Pick<OwnerTarget, 'place' | 'learn'> {
+export interface StreamTo extends Pick<OwnerTarget, 'place' | 'owner'> {
   /** The shard that all of the request is for, if it is for one. */
   readonly shard?: number | undefined
   readonly path: string
@@ -37,7 +37,7 @@ export class PeerStream implements OwnerStream, OwnerAnswer {
 
   constructor(
     ways: OwnerWays,
-    { place, learn, shard, path, clientAddress, headers, feed }: StreamTo,
+    { place, owner, shard, path, clientAddress, headers, feed }: StreamTo,
   ) {
     this.response = new Promise((resolve, reject) => {
       this.#onResponse = resolve
@@ -55,8 +55,8 @@ export class PeerStream implements OwnerStream, OwnerAnswer {
       isIdempotent: false,
       isRepeat: feed?.isRepeat === true,
     }
-    // A link of its own, so that many pushes delay no other request.
-    this.#call = new OwnerCall(ways, { place, learn, hasOwnLink: true }, request, this)
+    // Not on the link of the requests, so that many pushes delay none of them.
+    this.#call = new OwnerCall(ways, { place, owner, isStream: true }, request, this)
     this.#call.start()
   }
 

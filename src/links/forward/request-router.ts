@@ -332,7 +332,7 @@ export class RequestRouter {
     peers.forward(request, response, {
       self,
       place,
-      learn: (owner) => routes.learn(anyShard, owner),
+      owner: routes.ownerView(anyShard),
       shard,
       ...form,
       generation: () =>

@@ -1,6 +1,7 @@
 /**
- * The links of a worker to all others, one each. A call may also have a link of its own: a stream, which would delay other
- * requests, and a call to this worker's own place, where the kept link may lead to the process that leaves it.
+ * The links of a worker to all others: one each for requests, and one for all streams, which would delay them. Streams share
+ * it, because each move has all streams of a shard open anew, and as many handshakes keep two nodes from any of them. A call to
+ * this worker's own place has a link of its own, because a kept one may lead to the process that leaves it.
  *
  * A place is a number that stands for a worker, of this machine or of another node. Where it is, is asked anew for each
  * attempt to connect.
@@ -24,12 +25,15 @@ export interface LinkTo {
   readonly place: number
   /** The call gets a new link, which nothing else uses. */
   readonly isFresh: boolean
+  /** It shares a link with streams only. */
+  readonly isStream?: boolean
 }
 
 export class LinkSet {
   readonly #options: LinkSetOptions
-  /** By place. */
+  /** By place: those for requests, and those for streams. */
   readonly #kept = new Map<number, OwnerLink>()
+  readonly #streams = new Map<number, OwnerLink>()
   /** All that may be open, with their places. */
   readonly #all = new Map<OwnerLink, number>()
   #isLeaving = false
@@ -45,7 +49,10 @@ export class LinkSet {
   }
 
   call(to: LinkTo, request: LinkRequest, receiver: ResponseReceiver): LinkCall {
-    if (!to.isFresh) return this.#keptTo(to.place).call(request, receiver)
+    if (!to.isFresh) {
+      const links = to.isStream === true ? this.#streams : this.#kept
+      return this.#keptTo(to.place, links).call(request, receiver)
+    }
     const link = this.#newLink(to)
     const call = link.call(request, receiver)
     link.endWhenIdle()
@@ -57,7 +64,7 @@ export class LinkSet {
    * PeerUnreachable, if nothing of them was sent, and otherwise with another error. The next call connects anew.
    */
   drop(place: number): void {
-    this.#kept.delete(place)
+    for (const links of [this.#kept, this.#streams]) links.delete(place)
     for (const [link, to] of this.#all) if (to === place) link.close()
   }
 
@@ -69,7 +76,7 @@ export class LinkSet {
 
   /**
    * The calls to these places are lost: with PeerUnreachable, if nothing of them was sent, and otherwise with CallGivenUp.
-   * Those with a link of their own go on.
+   * Streams go on, and those with a link of their own.
    */
   giveUp(isAmong: (place: number) => boolean): void {
     this.#hasGivenUp = true
@@ -78,14 +85,14 @@ export class LinkSet {
 
   close(): void {
     for (const link of this.#all.keys()) link.close()
-    this.#kept.clear()
+    for (const links of [this.#kept, this.#streams]) links.clear()
   }
 
-  #keptTo(place: number): OwnerLink {
-    const kept = this.#kept.get(place)
+  #keptTo(place: number, links: Map<number, OwnerLink>): OwnerLink {
+    const kept = links.get(place)
     if (kept?.isLeft === false) return kept
     const link = this.#newLink({ place, isFresh: false })
-    this.#kept.set(place, link)
+    links.set(place, link)
     return link
   }
 

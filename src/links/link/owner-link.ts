@@ -20,11 +20,23 @@ import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
 import { type CallLink, LinkCall, type LinkRequest, type ResponseReceiver } from './link-call.ts'
 import { requestFieldsText } from './request-fields.ts'
 
+/** The machine of the owner has taken the connection, but its worker did not come to it in time. */
+class NotReady extends Error {
+  constructor() {
+    super(`the owner was not ready in ${peerReadyMs} ms`)
+  }
+}
+
 /** The owner could not be reached, and nothing was sent. */
 export class PeerUnreachable extends Error {
   constructor(cause: unknown) {
     super('the worker cannot be reached', { cause })
     this.name = 'PeerUnreachable'
+  }
+
+  /** Whether the owner seems to be there, and busy. If it stands still, its node is evicted. */
+  get isBusy(): boolean {
+    return this.cause instanceof NotReady
   }
 }
 
@@ -155,8 +167,12 @@ export class OwnerLink implements CallLink {
     let error: Error = new Error('the connection to the owner was closed')
     socket.on('error', (cause) => (error = cause))
     if (isGreeted) {
+      let isConnected = false
+      socket.once('connect', () => (isConnected = true))
       const late = (): void =>
-        void socket.destroy(new Error(`the owner was not ready in ${peerReadyMs} ms`))
+        void socket.destroy(
+          isConnected ? new NotReady() : new Error(`no connection in ${peerReadyMs} ms`),
+        )
       this.#timer = this.#options.clock.after(peerReadyMs, late)
     } else {
       socket.once('connect', () => this.#opened(socket))

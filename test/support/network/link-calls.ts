@@ -7,6 +7,7 @@ import { ReceivedResponse } from '../producers/received-response.ts'
 
 export interface Asked {
   readonly isFresh?: boolean
+  readonly isStream?: boolean
   readonly method?: string
   readonly url?: string
   readonly body?: Buffer
@@ -28,10 +29,11 @@ export interface LinkCalls {
 /** Returns how to call the worker in this place. */
 export function callsOf(links: LinkSet, place: number): LinkCalls {
   const call: LinkCalls['call'] = (receiver, options = {}) => {
-    const { isFresh = false, method = 'GET', url = '/', body } = options
+    const { isFresh = false, isStream, method = 'GET', url = '/', body } = options
     const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
     const fields = { method, url, rawHeaders: ['Host', 'x'], origin }
-    const made = links.call({ place, isFresh }, { fields, hasBody: body !== undefined }, receiver)
+    const to = { place, isFresh, ...(isStream === undefined ? {} : { isStream }) }
+    const made = links.call(to, { fields, hasBody: body !== undefined }, receiver)
     if (body !== undefined) made.end(body)
     return made
   }

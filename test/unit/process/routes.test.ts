@@ -120,6 +120,24 @@ test('what another node knows of a shard counts until the next table, if it is n
   assert.equal(routes.placeOf(0), undefined)
 })
 
+test('a shard that another node has is on its way until that node has answered, and anew when its owner changes', () => {
+  const routes = new Routes(map)
+  const [first, second] = [routes.ownerView(0), routes.ownerView(1)]
+  assert(!first.isOnItsWay())
+  routes.set(table(['other', ''], [own, other]))
+  assert.deepEqual([first.isOnItsWay(), second.isOnItsWay()], [true, false])
+  first.answered()
+  assert(!first.isOnItsWay())
+  // Its node has claimed it.
+  first.learn({ boot: 'other', epoch: 2 })
+  assert(!first.isOnItsWay())
+  first.learn({ boot: 'third', epoch: 3 })
+  assert(first.isOnItsWay())
+  first.learn({ boot: 'own', epoch: 4 })
+  assert(!first.isOnItsWay())
+  assert(!routes.ownerView(undefined).isOnItsWay())
+})
+
 test('a shard whose owner is no member, or cannot be reached, is nowhere', () => {
   const routes = new Routes(map)
   routes.set(

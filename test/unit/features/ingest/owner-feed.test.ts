@@ -251,6 +251,16 @@ test('the pairs of a stream that the producer has ended follow a shard that move
   assert(outcomes().startsWith(`1:${unavailable}`))
 })
 
+test('pairs go at once to an owner that the last one has named, and after a pause to one that was asked already', async () => {
+  const { add, streams, repeats } = setUp()
+  await add('1')
+  for (const isElsewhere of [true, false]) {
+    streams.at(-1)!.fail(new ShardMoves(new Error('elsewhere'), isElsewhere))
+    await settle()
+  }
+  assert.deepEqual(repeats, [false, false, true])
+})
+
 test('an owner that has taken pairs in between is waited for as long as at first', async () => {
   const { streams, add, outcomes, stayAway } = setUp()
   await add('1')

@@ -20,6 +20,7 @@ import { requestTimeoutMs, workersMax } from '../../../../src/kit/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { until } from '../../../support/kit/until.ts'
+import { ownerView } from '../../../support/network/owner-view.ts'
 import { callTable } from '../../../../src/modules/api-operations.ts'
 
 const skip = (): void => undefined
@@ -43,11 +44,13 @@ async function setUp(
   },
 ) {
   const runDir = temporaryDirectory(t)
-  const owner: { generation: number; hangs: number; tries: number; place: number | undefined } = {
+  const owner = {
     generation: 1,
     hangs: 0,
     tries: 0,
-    place: 1,
+    place: 1 as number | undefined,
+    isOnItsWay: false,
+    answers: 0,
   }
   const path = linkSocketPath({ runDir, worker: 1 })
   const { links, exchanges, leave } = await fakeLinkOwner(t, path, (exchange) => {
@@ -62,7 +65,11 @@ async function setUp(
     peers.forward(request, response, {
       self: 0,
       place: () => owner.place,
-      learn: (named) => void learned.push(named),
+      owner: ownerView({
+        learn: (named) => void learned.push(named),
+        answered: () => void owner.answers++,
+        isOnItsWay: () => owner.isOnItsWay,
+      }),
       shard: undefined,
       kind,
       call: kind === 'private' ? callTable.madeBy(request) : undefined,
@@ -293,6 +300,8 @@ for (const kind of ['bot', 'private'] as const) {
     assert.equal(owner.tries, 3)
     const named = { epoch: 7, boot: 'b007' }
     assert.deepEqual(learned, [named, named])
+    // Only the last one has the shard.
+    assert.equal(owner.answers, 1)
   })
 }
 

@@ -10,6 +10,7 @@ import {
 import { type ResponseHead, readResponseHead } from '../../../../src/links/link/response-head.ts'
 import type { ShardOwnerHint } from '../../../../src/process/routes.ts'
 import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/kit/private-api-limits.ts'
+import { ownerView } from '../../../support/network/owner-view.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 function headOf(owner: ShardOwnerHint | undefined): ResponseHead {
@@ -22,7 +23,7 @@ function headOf(owner: ShardOwnerHint | undefined): ResponseHead {
 
 function ownerNamedIn(head: ResponseHead): ShardOwnerHint | undefined {
   let named: ShardOwnerHint | undefined
-  learnOwner(head, (owner) => (named = owner))
+  learnOwner(head, { learn: (owner) => void (named = owner) })
   return named
 }
 
@@ -44,9 +45,10 @@ interface SearchEnd {
 /** Runs a search whose attempts call `attempt` with their time and must return whether the shard was found. */
 async function searched(
   attempt: (search: OwnerSearch, nowMs: number) => boolean,
+  view = ownerView(),
 ): Promise<SearchEnd> {
   const clock = new FakeClock()
-  const search = new OwnerSearch(clock)
+  const search = new OwnerSearch(clock, view)
   const startMs = clock.monotonicMs()
   let [asked, end]: [number, SearchEnd | undefined] = [0, undefined]
   const once = (): void => {
@@ -62,12 +64,11 @@ async function searched(
 }
 
 const next = { epoch: 12, boot: 'b00700000000cafe' }
-const ignored = (): void => undefined
 
 test('a request finds a shard that takes longer to open than it would wait without a word of it', async () => {
   const { isFound, asked } = await searched((search, nowMs) => {
     if (nowMs >= 1.5 * ownerWaitMs) return true
-    search.misdirected(headOf(next), ignored)
+    search.misdirected(headOf(next))
     return false
   })
   assert(isFound)
@@ -78,7 +79,7 @@ test('a request finds a shard that takes longer to open than it would wait witho
 test('a request of which nobody says who has its shard is refused early', async () => {
   for (const owner of [undefined, { epoch: 0, boot: '' }]) {
     const { isFound, tookMs } = await searched((search) => {
-      search.misdirected(headOf(owner), ignored)
+      search.misdirected(headOf(owner))
       return false
     })
     assert(!isFound)
@@ -99,9 +100,38 @@ test('a request gives up in the end, whatever it hears', async () => {
   let place = 0
   const { isFound, tookMs } = await searched((search) => {
     search.asks(place++)
-    search.misdirected(headOf(next), ignored)
+    search.misdirected(headOf(next))
     return false
   })
   assert(!isFound)
   assert(tookMs >= ownerWaitMsMax && tookMs < ownerWaitMsMax + 500, `took ${tookMs} ms`)
+})
+
+test('a request waits for an owner that is there and too busy for it, but not for one that is away', async () => {
+  for (const isBusy of [true, false]) {
+    const { tookMs } = await searched((search) => {
+      search.unreached({ isBusy })
+      return false
+    })
+    const waitMs = isBusy ? ownerWaitMsMax : ownerWaitMs
+    assert(tookMs >= waitMs && tookMs < waitMs + 500, `took ${tookMs} ms`)
+  }
+})
+
+test('a request waits for the next node of its shard that does not respond yet, but not forever', async () => {
+  const onItsWay = ownerView({ isOnItsWay: () => true })
+  for (const place of [2, undefined]) {
+    const lost = (search: OwnerSearch): void => void (place !== undefined && search.asks(place))
+    const found = await searched((search, nowMs) => {
+      lost(search)
+      return nowMs >= ownerWaitMsMax - 500
+    }, onItsWay)
+    assert(found.isFound, `not found after ${found.tookMs} ms`)
+    const { isFound, tookMs } = await searched((search) => {
+      lost(search)
+      return false
+    }, onItsWay)
+    assert(!isFound)
+    assert(tookMs >= ownerWaitMsMax && tookMs < ownerWaitMsMax + 500, `took ${tookMs} ms`)
+  }
 })

@@ -51,6 +51,18 @@ test('all requests to a worker share a link, unless one of its own was asked for
   assert.equal(owner.links.length, 3)
 })
 
+test('all streams to a worker share a link beside that of the requests, so that a move costs no handshakes', async (t) => {
+  const { links, ask, owner } = await setUp(t, (exchange) => exchange.end(ok('fine')))
+  const asked = [ask({ isStream: true }), ask(), ask({ isStream: true })]
+  for (const each of asked) assert.equal((await each.over()).body.toString(), 'fine')
+  await ask({ isStream: true }).over()
+  assert.equal(owner.links.length, 2)
+  links.drop(place)
+  await until(() => owner.links.every((link) => link.closed))
+  assert.equal((await ask({ isStream: true }).over()).body.toString(), 'fine')
+  assert.equal(owner.links.length, 3)
+})
+
 test('a slow request holds up no other one on its link', async (t) => {
   const { ask, owner } = await setUp(t, (exchange, nth) => {
     if (nth > 1) exchange.end(ok(`answer ${nth}`))
