@@ -2,11 +2,14 @@
  * Producers at three nodes push to bots of all three without waiting for results, while shards move: to the node of the
  * producer, from it, and between two others. What was sent earlier gets a lower id. If a move is planned, no push fails.
  *
- * `EVENTS=join,drain,rejoin,drain,rejoin,reload` lets others happen, in this order.
+ * `EVENTS=join,drain,rejoin,drain,rejoin,reload` lets others happen, in this order. `LOGS=DIR` writes the logs of all nodes
+ * there, and lists the steps of the moves that took longest.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkOver, OrderedPushes } from '../nemeses/ordered-pushes.ts'
+import { LogReader } from '../nemeses/log-reader.ts'
+import { MoveTimeline } from '../nemeses/move-timeline.ts'
 import { type MoveCounts, ShardMoves } from '../nemeses/shard-moves.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, signalAll, wait } from '../support/server/database.ts'
@@ -14,7 +17,9 @@ import { postbote } from '../support/programs/postbote.ts'
 import type { Server } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 
-const { EVENTS = 'join,pause,kill,drain' } = process.env
+const { EVENTS = 'join,pause,kill,drain', LOGS } = process.env
+/** So many moves of an event are listed. */
+const movesShown = 5
 
 const world = databaseWorld()
 /** Producers go on for so long after an event. */
@@ -119,18 +124,41 @@ test('pushes of one producer keep their order while shards move, and none fails 
   t.after(() => pushes.end())
   const moves = new ShardMoves(cluster, names)
   t.after(() => moves.end())
+  const logs = new LogReader()
+  const timeline = new MoveTimeline()
+  const seen = new Set<Server>()
+  const watch = (): void => {
+    for (const name of names().filter((each) => !seen.has(cluster.node(each)))) {
+      const server = cluster.node(name)
+      seen.add(server)
+      logs.add(name, server)
+      timeline.add(server)
+    }
+  }
+  t.after(() => {
+    watch()
+    if (LOGS !== undefined) logs.write(LOGS)
+  })
   pushes.start('a')
   for (const name of EVENTS.split(',')) {
     const event = events[name]
     assert(event !== undefined, `there is no event ${name}`)
     pushes.begin()
     moves.begin()
+    watch()
+    logs.begin(name)
+    timeline.begin()
     await event.run(cluster, pushes)
     await cluster.balanced()
     await wait(afterMs)
     const { pairs, calls } = pushes
     const moved = await moves.counts()
-    t.diagnostic(JSON.stringify({ name, moves: moved, pairs, calls }))
+    watch()
+    const { lengthMs } = pushes.acknowledgements.longest()
+    const [silentMs, evictions] = [Math.round(lengthMs), logs.evictions()]
+    t.diagnostic(JSON.stringify({ name, moves: moved, pairs, calls, silentMs, evictions }))
+    const longest = LOGS === undefined ? [] : timeline.moves().slice(0, movesShown)
+    for (const move of longest) t.diagnostic(JSON.stringify(move))
     assert.equal(pairs.inversions + calls.inversions, 0, name)
     if (event.isPlanned) assert.deepEqual([pairs.refused, calls.refusedEarly], [{}, 0], name)
     for (const way of event.moves) assert(moved[way] > 0, `${name} moved no shard: ${way}`)

@@ -9,6 +9,7 @@
  *
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
  */
+import { Pulse } from './pulse.ts'
 import { ownerWaitMsMax } from '../../src/kit/private-api-limits.ts'
 import { wait } from '../support/server/database.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
@@ -76,6 +77,7 @@ export class OrderedPushes {
   /** The pushes that have a result since the last `begin`. */
   pairs = new PushTally()
   calls = new PushTally()
+  readonly acknowledgements = new Pulse()
   readonly #options: OrderedPushesOptions
   readonly #running: Promise<void>[] = []
   #isOver = false
@@ -92,6 +94,7 @@ export class OrderedPushes {
   begin(): void {
     this.pairs = new PushTally()
     this.calls = new PushTally()
+    this.acknowledgements.begin()
   }
 
   /** Starts producers at a node; they go on after its restart. */
@@ -184,6 +187,7 @@ export class OrderedPushes {
     if (result?.error !== undefined) tally.refuse(result.error.code)
     if (id === undefined) return
     tally.accepted++
+    this.acknowledgements.beat(botId, performance.now())
     if (id <= (last.get(botId) ?? 0)) tally.inversions++
     else last.set(botId, id)
   }

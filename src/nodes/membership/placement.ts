@@ -25,6 +25,8 @@ export interface PlacementView {
   readonly open: ReadonlySet<number>
   /** The shards that this node is handing over. They are in no list of the decision. */
   readonly moving: ReadonlySet<number>
+  /** The boots of nodes that could not be reached from here lately. */
+  readonly unreached?: ReadonlySet<string>
 }
 
 export interface HandOver {
@@ -199,10 +201,15 @@ export class Placement {
       .slice(0, Math.max(places, 0))
   }
 
-  /** Returns the node that a shard of this one belongs to, if that is another one that can take it. */
-  #targetOf(shard: number, { isLeaving, targets }: Situation): NodeRow | undefined {
+  /**
+   * Returns the node that a shard of this one belongs to, if that is another one that can take it. A node that leaves gives it
+   * to the next one in the rank if it cannot reach that one: it gets there later, from a node that can.
+   */
+  #targetOf(shard: number, { view, isLeaving, targets }: Situation): NodeRow | undefined {
     const rank = this.#rankOf(shard)
-    const first = isLeaving ? rank.find((node) => isAmong(node, targets)) : rank[0]
+    const able = rank.filter((node) => isAmong(node, targets))
+    const reached = able.find(({ boot }) => view.unreached?.has(boot) !== true)
+    const first = isLeaving ? (reached ?? able[0]) : rank[0]
     return first !== undefined && isAmong(first, targets) ? first : undefined
   }
 

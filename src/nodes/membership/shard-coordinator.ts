@@ -15,6 +15,7 @@ import {
   type NodeTable,
   type ShardRow,
 } from '../../store/node-table.ts'
+import { ownerWaitMsMax } from '../../kit/private-api-limits.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import { RareWarning } from '../../process/rare-warning.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
@@ -39,6 +40,12 @@ export interface ShardCoordinatorOptions {
   readonly reaches: (node: NodeRow, shard: number) => Promise<boolean>
 }
 
+/** A shard that this node has handed over. */
+interface GivenShard {
+  readonly row: ShardRow
+  readonly atMs: number
+}
+
 /** The workers of this node, as the coordinator of one database uses them. */
 type DatabaseShardControl = Pick<ShardControl, 'workerOf'>
 
@@ -47,6 +54,13 @@ type DatabaseShardControl = Pick<ShardControl, 'workerOf'>
  * connection, so that clients and load balancers use the other nodes by then. Chosen: the documented haproxy notices in 1.5 s.
  */
 export const leavePauseMs = 2_000
+/**
+ * The next shards are handed over when the last ones were claimed, or after this time: a taker that is slow must not keep this
+ * node longer than `handOverAllMsMax`. Chosen: a claim takes some 100 ms, and the read that shows it at most 250.
+ */
+export const claimPaceMs = 1_000
+/** A node that could not be reached gets no shard of a drained node in this time if another one does. Chosen: some probes. */
+const unreachedMs = 5_000
 /** A server that ends waits this long for the nodes that take its shards. Chosen: as long as for open requests. */
 export const handOverAllMsMax = 10_000
 /**
@@ -69,9 +83,11 @@ export class ShardCoordinator implements ShardAssignment {
   /** Shards whose last opening failed. */
   readonly #failing = new Set<number>()
   readonly #moving = new Set<number>()
-  /** The rows after hand-overs of this node which no read shows yet. */
-  readonly #given = new Map<number, ShardRow>()
+  /** The rows after hand-overs of this node whose takers have not claimed the shards yet, as far as a read shows. */
+  readonly #given = new Map<number, GivenShard>()
   readonly #unreachable: RareWarning
+  /** By boot, when a node could not be reached. */
+  readonly #unreached = new Map<string, number>()
   #onSettled: (() => void)[] = []
   #isLeaving = false
   /** Since when others may know that this node is leaving. */
@@ -232,13 +248,17 @@ export class ShardCoordinator implements ShardAssignment {
       if (control.workerOf(shard).isServed(shard)) open.add(shard)
     const { nodes, shards } = read
     const nowMs = this.#options.clock.machineMs()
-    const view = { nowMs, nodes, shards, self, open, moving: this.#moving }
+    // Many that open at a time would all open slowly, and their bots wait meanwhile.
+    const moving = new Set([...this.#moving, ...this.#unclaimed(claimPaceMs)])
+    const view = { nowMs, nodes, shards, self, open, moving, unreached: this.#unreachedAt(nowMs) }
     this.#carryOut(this.#placement.decide(view), self, control)
     this.#noteSettled(self, control, read)
   }
 
   #carryOut(decision: PlacementDecision, self: NodeIdentity, control: DatabaseShardControl): void {
-    this.#mayLeave = decision.mayLeave && this.#hasPaused
+    // Until then, this node is the way of its clients to these shards.
+    const isTaken = this.#unclaimed(ownerWaitMsMax).length === 0
+    this.#mayLeave = decision.mayLeave && this.#hasPaused && isTaken
     for (const shard of decision.drop) void control.workerOf(shard).drop(shard)
     for (const shard of decision.open) {
       if (control.workerOf(shard).canOpen) void this.#open(shard, self, control)
@@ -291,15 +311,18 @@ export class ShardCoordinator implements ShardAssignment {
       const node = this.#read?.nodes.find(({ boot }) => boot === to.boot)
       if (node === undefined || !(await this.#options.reaches(node, shard))) {
         this.#unreachable.note({ shard, node: to.name })
+        this.#unreached.set(to.boot, clock.machineMs())
         this.#moving.delete(shard)
         return
       }
+      const startMs = clock.monotonicMs()
       await control.workerOf(shard).leave(shard)
       const closedMs = clock.monotonicMs()
+      const closingMs = Math.round(closedMs - startMs)
       const isDone = await table.handOver(shard, self, to)
       const tookMs = Math.round(clock.monotonicMs() - closedMs)
       if (isDone) {
-        log.info({ shard, node: to.name, tookMs }, 'a shard was handed over')
+        log.info({ shard, node: to.name, closingMs, tookMs }, 'a shard was handed over')
         this.#gave(shard, to)
         return
       }
@@ -310,26 +333,43 @@ export class ShardCoordinator implements ShardAssignment {
     this.#moving.delete(shard)
   }
 
-  /** Requests follow the shard, and the next one is handed over, without waiting for a heartbeat. */
+  /** Requests follow the shard without waiting for a heartbeat. */
   #gave(shard: number, { name: node, boot }: NodeIdentity): void {
     this.#moving.delete(shard)
     const read = this.#read
     const row = read?.shards.find((each) => each.shard === shard)
     if (read === undefined || row === undefined) return
-    this.#given.set(shard, { shard, node, boot, epoch: `${Number(row.epoch) + 1}` })
+    const given = { shard, node, boot, epoch: `${Number(row.epoch) + 1}` }
+    this.#given.set(shard, { row: given, atMs: this.#options.clock.machineMs() })
     this.#read = this.#withGiven(read)
     this.#act()
   }
 
-  /** A read may be older than a hand-over, and would say that the shard has to be opened again. */
+  /**
+   * A read may be older than a hand-over, and would say that the shard has to be opened again. The claim of the taker raises
+   * the epoch once more.
+   */
   #withGiven(read: HeartbeatRead): HeartbeatRead {
     const shards = read.shards.map((row) => {
       const given = this.#given.get(row.shard)
-      if (given !== undefined && Number(row.epoch) <= Number(given.epoch)) return given
+      if (given !== undefined && Number(row.epoch) <= Number(given.row.epoch)) return given.row
       this.#given.delete(row.shard)
       return row
     })
     return { ...read, shards }
+  }
+
+  #unreachedAt(nowMs: number): ReadonlySet<string> {
+    for (const [boot, atMs] of this.#unreached) {
+      if (nowMs - atMs >= unreachedMs) this.#unreached.delete(boot)
+    }
+    return new Set(this.#unreached.keys())
+  }
+
+  /** The shards that were handed over in this time and that their takers have not claimed yet. */
+  #unclaimed(sinceMs: number): readonly number[] {
+    const nowMs = this.#options.clock.machineMs()
+    return [...this.#given].filter(([, { atMs }]) => nowMs - atMs < sinceMs).map(([shard]) => shard)
   }
 
   #setRoutes(routes: RouteTable): void {

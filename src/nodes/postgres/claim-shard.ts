@@ -58,7 +58,8 @@ export async function claimShard(
   }
   const [row] = claimed
   if (row !== undefined) {
-    if (before.boot !== owner.boot) await notifyChange(connection)
+    // Also of a shard that was handed over: the node that gave it waits for this.
+    await notifyChange(connection)
     return row.epoch
   }
   const now = await ownerOf(connection, shard)

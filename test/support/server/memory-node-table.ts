@@ -203,10 +203,10 @@ export class MemoryNodeTable implements NodeTable {
     this.#rows.shards.splice(0, Number.POSITIVE_INFINITY, ...rows)
   }
 
-  #own({ shard, epoch, boot }: ShardRow, { name, boot: next }: NodeIdentity): void {
+  #own({ shard, epoch }: ShardRow, { name, boot: next }: NodeIdentity): void {
     const row = { shard, epoch: `${Number(epoch) + 1}`, node: name, boot: next }
     this.#rows.shards[shard] = row
-    if (boot !== next) this.#changed()
+    this.#changed()
   }
 
   #delete(name: string): boolean {

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  claimPaceMs,
   handOverAllMsMax,
   leavePauseMs,
   settleMsMax,
   ShardCoordinator,
 } from '../../../../src/nodes/membership/shard-coordinator.ts'
 import { nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
+import { ownerWaitMsMax } from '../../../../src/kit/private-api-limits.ts'
 import { nodeLeaseMs } from '../../../../src/process/limits.ts'
-import { handOverPauseMs } from '../../../../src/nodes/membership/placement.ts'
+import { handOverPauseMs, handOversLeavingMax } from '../../../../src/nodes/membership/placement.ts'
 import type { RouteTable } from '../../../../src/process/routes.ts'
 import type {
   ShardControl,
@@ -21,6 +23,7 @@ import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
 const shards = 4
 const own = { name: 'own', boot: 'own-1', address: '10.0.0.1:1', workers: 1 }
 const other = { name: 'other', boot: 'other-1', address: '10.0.0.2:1', workers: 1 }
+const third = { name: 'third', boot: 'third-1', address: '10.0.0.3:1', workers: 1 }
 const skip = (): void => undefined
 
 /** Workers that open what the table lets them claim. */
@@ -74,15 +77,22 @@ class FakeWorkers implements ShardControl, ShardWorker {
   }
 }
 
-function setUp() {
+function setUp({ shards: count } = { shards }) {
   const clock = new FakeClock()
-  const table = new MemoryNodeTable(shards)
+  const table = new MemoryNodeTable(count)
   const workers = new FakeWorkers(table)
-  const life = { left: 0, mayEnd: true, isReached: true, warnings: [] as string[] }
+  const life = {
+    left: 0,
+    mayEnd: true,
+    isReached: true,
+    /** Whether the other node claims what it is given, before the next heartbeat of this one. */
+    claims: true,
+    warnings: [] as string[],
+  }
   const coordinator: ShardCoordinator = new ShardCoordinator({
     clock,
     table,
-    shards: [0, 1, 2, 3],
+    shards: Array.from({ length: count }, (_, shard) => shard),
     onRoutes: () => workers.setRoutes(coordinator.routes()),
     log: {
       debug: skip,
@@ -94,12 +104,22 @@ function setUp() {
       life.left += 1
       return life.mayEnd
     },
-    reaches: async () => life.isReached,
+    reaches: async (node) => life.isReached || node.boot === third.boot,
   })
   table.add(own)
   coordinator.joined(own)
+  const claimed = new Set<string>()
+  const claim = (): void => {
+    for (const row of table.shards.filter(({ boot }) => boot === other.boot)) {
+      if (claimed.has(`${row.shard} ${row.epoch}`)) continue
+      table.claimNow(row, other)
+      claimed.add(`${row.shard} ${table.shards[row.shard]?.epoch}`)
+    }
+  }
   const beat = async (): Promise<void> => {
+    if (life.claims) claim()
     table.beatNow(other)
+    table.beatNow(third)
     coordinator.onRead(table.beatNow(own))
     await settle()
     await clock.advance(nodeHeartbeatMs)
@@ -391,6 +411,55 @@ test('a drained node hands everything over and then ends, once', async () => {
     table.readNow().shards.map(({ boot }) => boot),
     [other.boot, other.boot, other.boot, other.boot],
   )
+})
+
+test('a drained node stays until its shards are claimed, because it is the way of its clients to them, but not forever', async () => {
+  for (const afterMs of [6_000, undefined]) {
+    const { coordinator, table, workers, beat, pass, life } = setUp()
+    coordinator.begin(workers)
+    await beat()
+    table.add(other)
+    life.claims = false
+    await table.setState(own.name, 'leaving')
+    await pass(afterMs ?? ownerWaitMsMax)
+    assert.equal(life.left, 0)
+    life.claims = afterMs !== undefined
+    await pass(2 * nodeHeartbeatMs)
+    assert(life.left > 0)
+  }
+})
+
+test('a drained node hands over a few shards at a time, and the next ones when those are claimed, or after a moment', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp({ shards: 3 * handOversLeavingMax })
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  life.claims = false
+  await table.setState(own.name, 'leaving')
+  const given = (): number => table.shards.filter(({ boot }) => boot === other.boot).length
+  await pass(2 * nodeHeartbeatMs)
+  assert.equal(given(), handOversLeavingMax)
+  life.claims = true
+  await beat()
+  assert.equal(given(), 2 * handOversLeavingMax)
+  life.claims = false
+  await pass(claimPaceMs - nodeHeartbeatMs)
+  assert.equal(given(), 2 * handOversLeavingMax)
+  await pass(2 * nodeHeartbeatMs)
+  assert.equal(given(), 3 * handOversLeavingMax)
+})
+
+test('a drained node gives its shards to the next node in their rank if it cannot reach the first', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  for (const node of [other, third]) table.add(node)
+  await pass(1_000)
+  life.isReached = false
+  await table.setState(own.name, 'leaving')
+  await pass(2_000)
+  assert.deepEqual(new Set(table.shards.map(({ boot }) => boot)), new Set([third.boot]))
+  assert.equal(workers.opened.size, 0)
 })
 
 test('a node ends no earlier than clients could find another one, counted from when there is one', async () => {
