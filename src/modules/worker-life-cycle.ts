@@ -52,7 +52,7 @@ type Made =
   | 'onLeft'
   | 'onServed'
   | 'report'
-  | 'shardStreams'
+  | 'streamsOf'
 
 export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   readonly slot: MetricSlot
@@ -97,7 +97,8 @@ export class WorkerLifeCycle {
       ...options,
       counters: slot,
       report: events.report,
-      shardStreams: [streams.peerStreams, streams.recordStreams],
+      streamsOf: (shard) =>
+        [...streams.peerStreams, ...streams.recordStreams].filter((stream) => stream.shard === shard),
       // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
       isUnderWay: (response, shard) =>
         router.shardOf(response.req) === shard &&
@@ -120,7 +121,7 @@ export class WorkerLifeCycle {
       bots,
       isUnderWay: (response) => router.isUnderWay(response),
       isBrief: (response) => router.isBrief(response),
-      streams: Object.values(streams),
+      streams: () => Object.values(streams).flatMap((set) => [...set]),
       toSettling: () => router.toSettling(),
       toElsewhere: () => {
         router.toElsewhere()

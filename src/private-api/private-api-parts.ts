@@ -54,8 +54,8 @@ export interface PrivateApiParts {
   readonly isFirstWorker: boolean
   /** The streams of events that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
-  /** The exports that are open, which end when the worker gives its shards up. */
-  readonly recordStreams: Set<{ stop(): void }>
+  /** The exports that are open, which end when the worker gives their shards up. */
+  readonly recordStreams: Set<{ readonly shard: number; stop(): void }>
   /** Asks the log of this server. */
   readEvents(question: EventQuestion): Promise<EventPage>
   /** Returns the state of this node. */

@@ -27,8 +27,8 @@ export interface DepartureOptions {
   readonly isUnderWay: (response: ServerResponse) => boolean
   /** Whether a request ends by itself soon. `leave` ends polls, streams, exports, tails and streams of events. */
   readonly isBrief: (response: ServerResponse) => boolean
-  /** What `leave` ends. */
-  readonly streams: readonly ReadonlySet<{ stop(): void }>[]
+  /** What `leave` ends: it ends itself when it is told to. */
+  streams(): readonly { stop(): void }[]
   /** Requests whose body arrives slowly are for the successor from now on. */
   toSettling?(): void
   /** All new requests are for the successor from now on. */
@@ -68,7 +68,7 @@ export async function leave(
   responses: OpenResponsesView,
 ): Promise<void> {
   options.toElsewhere()
-  for (const set of options.streams) for (const stream of set) stream.stop()
+  for (const stream of options.streams()) stream.stop()
   await Promise.all([
     options.bots.drain(leaveDeliveriesMs, options.shard),
     untilNone(options, responses, leaveRequestsMs),

@@ -42,8 +42,8 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
   readonly marks: Omit<ShardMarks, 'setDamaged'>
   readonly checker: Pick<ShardChecker, 'announce' | 'check' | 'request' | 'thread' | 'verify'>
   readonly databases: Pick<Databases, 'clockOf' | 'leaseOf'>
-  /** What ends when a shard leaves: its pairs may be for that shard, and an export asks again. */
-  readonly shardStreams: readonly ReadonlySet<{ stop(): void }>[]
+  /** What ends when a shard leaves: its pairs are for that shard, and an export asks again. */
+  readonly streamsOf: (shard: number) => readonly { stop(): void }[]
   /** Whether this worker is answering the request, which is for this shard, from its own shards. */
   readonly isUnderWay: (response: ServerResponse, shard: number) => boolean
   readonly isBrief: DepartureOptions['isBrief']
@@ -210,7 +210,7 @@ export class WorkerShard {
   }
 
   leave(responses: OpenResponsesView): Promise<void> {
-    const { bots, clock, isBrief, isUnderWay, shardStreams: streams } = this.#options
+    const { bots, clock, isBrief, isUnderWay, streamsOf } = this.#options
     return this.#part(async (shard) => {
       const departure = {
         clock,
@@ -218,7 +218,7 @@ export class WorkerShard {
         shard,
         isUnderWay: (response: ServerResponse) => isUnderWay(response, this.#index),
         isBrief,
-        streams,
+        streams: () => streamsOf(this.#index),
         toElsewhere: () => void this.#to('leaving'),
         closeShards: () => this.#close(shard),
       }

@@ -11,6 +11,7 @@ import { mib } from '../../kit/limits.ts'
 import { snapshotStepBytes } from '../../store/limits.ts'
 
 export interface RecordStreamOptions {
+  readonly shard: number
   readonly response: LongResponse
   /** Closed at the end of the stream, however it ends. */
   readonly section: Pick<ShardSection, 'frames' | 'close'>
@@ -28,11 +29,13 @@ export const recordStreamIdleMs = 30_000
 export const recordStreamBytesPerS = 32 * mib
 
 export class RecordStream {
+  readonly shard: number
   readonly #options: RecordStreamOptions
   #isStopped = false
 
   constructor(options: RecordStreamOptions) {
     this.#options = options
+    this.shard = options.shard
   }
 
   /** Sends everything. Resolves when the stream has ended for whatever reason. */

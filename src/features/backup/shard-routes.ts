@@ -55,6 +55,7 @@ export function addShardRoutes(app: FastifyInstance, options: Options): void {
         'Cache-Control': 'no-store',
       })
       const stream = new RecordStream({
+        shard: shard.index,
         response,
         section,
         clock,

@@ -28,6 +28,7 @@ import type { UpdateRows } from '../../shard/update-rows.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
 import type { BodyReservation } from '../../http/body.ts'
+import { requestOrigin } from '../../http/connection-origin.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
@@ -85,6 +86,8 @@ export const pairWaitMs = 30_000
 export const pairBytesPerS = 16 * kib
 
 export class IngestStream {
+  /** The shard of all of its pairs, if another node sends it. */
+  readonly shard: number | undefined
   readonly #options: IngestStreamOptions
   readonly #splitter: PairSplitter
   readonly #share: IngestShare
@@ -107,6 +110,7 @@ export class IngestStream {
 
   constructor(options: IngestStreamOptions) {
     this.#options = options
+    this.shard = requestOrigin(options.request)?.shard
     this.#splitter = new PairSplitter({
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
       rowsMax: options.access.slicePairs,

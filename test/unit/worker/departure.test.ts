@@ -39,7 +39,7 @@ function setUp(...urls: string[]) {
         calls.push('drain')
       },
     },
-    streams: [new Set([{ stop: () => void calls.push('stop') }])],
+    streams: () => [{ stop: () => void calls.push('stop') }],
     async closeShards() {
       calls.push('close')
     },

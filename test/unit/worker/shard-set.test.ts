@@ -41,6 +41,7 @@ async function setUp(
     tried: [] as number[],
     served: [] as number[],
     left: [] as number[],
+    stopped: [] as number[],
     failure: undefined as unknown,
     boot,
     events: [] as NewOperatorEvent[],
@@ -115,7 +116,7 @@ async function setUp(
       observe: () => undefined,
     },
     report: (event) => void life.events.push(event),
-    shardStreams: [],
+    streamsOf: (shard) => [{ stop: () => void life.stopped.push(shard) }],
     isBrief: () => true,
     isUnderWay: () => false,
     onServed: ({ index }: Shard) => void life.served.push(index),
@@ -140,6 +141,8 @@ test('a shard is served between its opening and its leaving, and others are not 
   await left
   assert(!shards.serves(1))
   assert.deepEqual(life.left, [1])
+  // Those of the other shard go on.
+  assert.deepEqual(life.stopped, [1])
   await assert.rejects(registry.report(first), { code: 'STORE_UNAVAILABLE' })
   assert.equal((await registry.report(second)).botId, second)
   await shards.of(1).open({ shard: 1, boot })

@@ -58,7 +58,13 @@ function begin(reader = new Reader(), section = new Section()) {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the part that is used
   const response = new LongResponse(reader as unknown as ServerResponse, () => () => undefined)
   const world = { reader, section, clock, streams: 1 }
-  const stream = new RecordStream({ response, section, clock, streams: () => world.streams })
+  const stream = new RecordStream({
+    shard: 0,
+    response,
+    section,
+    clock,
+    streams: () => world.streams,
+  })
   return Object.assign(world, { stream, sent: stream.send() })
 }
 
