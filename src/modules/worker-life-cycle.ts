@@ -98,7 +98,9 @@ export class WorkerLifeCycle {
       counters: slot,
       report: events.report,
       streamsOf: (shard) =>
-        [...streams.peerStreams, ...streams.recordStreams].filter((stream) => stream.shard === shard),
+        [...streams.peerStreams, ...streams.recordStreams].filter(
+          (stream) => stream.shard === shard,
+        ),
       // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
       isUnderWay: (response, shard) =>
         router.shardOf(response.req) === shard &&

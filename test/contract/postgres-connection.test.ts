@@ -108,7 +108,7 @@ describe('PgConnection', { skip: obstacle }, () => {
   })
 
   test('shards share up to a few connections for reading, which the last one closes', async () => {
-    const readers = new PgReaders({ database: databaseOn(server.port), name: 'readers' })
+    const readers = new PgReaders(databaseOn(server.port), 'readers')
     const writer = await PgConnection.open({ database: databaseOn(server.port), name })
     const other = await PgConnection.open({ database: databaseOn(server.port), name })
     const first = readers.enter(writer)
@@ -130,7 +130,7 @@ describe('PgConnection', { skip: obstacle }, () => {
   })
 
   test('when the database has moved, writes and reads at earlier lives of servers end at once', async () => {
-    const readers = new PgReaders({ database: databaseOn(server.port), name: 'readers' })
+    const readers = new PgReaders(databaseOn(server.port), 'readers')
     const writer = await PgConnection.open({ database: databaseOn(server.port), name })
     let ended = 0
     writer.onEnded = () => ended++
@@ -166,7 +166,7 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
   test('after a restart of the server readers of its old life are refused, and a new opening works', async () => {
     const closedPort = await freePort()
     const database = databaseOn(closedPort, server.port)
-    const readers = new PgReaders({ database, name })
+    const readers = new PgReaders(database, name)
     const first = await PgConnection.open({ database, name })
     const old = readers.enter(first)
     await old.connection()
@@ -213,7 +213,7 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
     t.after(() => proxy.close())
     const database = databaseOn(proxy.port)
     const writer = await PgConnection.open({ database, name })
-    const pool = new PgReaders({ database, name: 'broken' }).enter(writer)
+    const pool = new PgReaders(database, 'broken').enter(writer)
     const broken: PgConnection[] = []
     for (let nth = 0; nth < pgReadersMax; nth++) broken.push(await pool.connection())
     for (const connection of broken) connection.close()

@@ -19,7 +19,7 @@ async function postgresHarness(): Promise<StoreHarness> {
   let count = 0
   const create = (): PgStore => {
     const owner = { node: 'test', boot: 'boot' }
-    const readers = new PgReaders({ database, name: 'read' })
+    const readers = new PgReaders(database, 'read')
     return new PgStore({ database, shard: count++, owner, readers })
   }
   return {

@@ -64,7 +64,14 @@ function moveOf(given: LogLine, taken: LogLine): ShardMove {
   const { shard, closingMs, tookMs: rowMs } = given
   const openingMs = taken.tookMs
   const claimMs = Math.max(0, taken.time - openingMs - given.time)
-  return { shard, closingMs, rowMs, claimMs, openingMs, allMs: closingMs + rowMs + claimMs + openingMs }
+  return {
+    shard,
+    closingMs,
+    rowMs,
+    claimMs,
+    openingMs,
+    allMs: closingMs + rowMs + claimMs + openingMs,
+  }
 }
 
 function linesOf(server: Server): readonly LogLine[] {

@@ -12,19 +12,16 @@ import { type ClusterRow, readCluster, SchemaError } from '../postgres/cluster-r
 import type { PgUrl } from '../../api/pg-url.ts'
 import { databaseProblems } from './database-problems.ts'
 
-export interface DatabaseCheckOptions {
-  readonly config: Pick<Config, 'databases' | 'shards' | 'requireReplication'>
-  readonly log: Log
-}
-
 export class DatabaseCheck {
-  readonly #options: DatabaseCheckOptions
+  readonly #config: Pick<Config, 'databases' | 'shards' | 'requireReplication'>
+  readonly #log: Log
   /** By database; undefined as long as it has not responded. */
   readonly #rows: (ClusterRow | undefined)[]
 
-  constructor(options: DatabaseCheckOptions) {
-    this.#options = options
-    this.#rows = options.config.databases.map(() => undefined)
+  constructor(config: Pick<Config, 'databases' | 'shards' | 'requireReplication'>, log: Log) {
+    this.#config = config
+    this.#log = log
+    this.#rows = config.databases.map(() => undefined)
   }
 
   /** By database; undefined for one that has not responded. */
@@ -44,7 +41,7 @@ export class DatabaseCheck {
    * @throws ConfigError if one is wrong; Error if none responds
    */
   async all(): Promise<ClusterRow> {
-    const { databases } = this.#options.config
+    const { databases } = this.#config
     const results = await Promise.allSettled(
       databases.map(async (_, number) => {
         const gap = await this.#read(number)
@@ -74,9 +71,10 @@ export class DatabaseCheck {
 
   /** Returns a log that says which database the lines are about, if there are several. */
   logOf(number: number): Log {
-    const { config, log } = this.#options
-    const database = config.databases[number]?.shown
-    if (config.databases.length === 1) return log
+    const { databases } = this.#config
+    const log = this.#log
+    const database = databases[number]?.shown
+    if (databases.length === 1) return log
     return {
       debug: (fields, text) => log.debug({ database, ...fields }, text),
       info: (fields, text) => log.info({ database, ...fields }, text),
@@ -87,7 +85,7 @@ export class DatabaseCheck {
 
   /** Returns why the database cannot be used as it is: too few connections, or no replication, if that is required. */
   async #read(number: number): Promise<string | undefined> {
-    const { databases, requireReplication } = this.#options.config
+    const { databases, requireReplication } = this.#config
     const database = databases[number]
     if (database === undefined) throw new RangeError(`there is no database ${number}`)
     const { row, gap, connectionsGap } = await examined(database)
@@ -102,7 +100,7 @@ export class DatabaseCheck {
   }
 
   #assertUsable(): void {
-    const { databases, shards } = this.#options.config
+    const { databases, shards } = this.#config
     const named = databases.map((database, number) => ({ database, row: this.#rows[number] }))
     const problems = databaseProblems(named)
     if (problems.length > 0) throw new ConfigError([...problems])

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Log } from '../../kit/surroundings.ts'
 import type { ClockReading } from '../membership/database-clock.ts'
-import { lastLifeOf, lifeRecord } from '../membership/last-node-life.ts'
+import { lastLifeOf, lifeRecord } from '../membership/join.ts'
 import { hostAndPort } from '../../links/link/link-address.ts'
 import { probeLink } from '../../links/link/probe-link.ts'
 import { Member } from '../membership/member.ts'

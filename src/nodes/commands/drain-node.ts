@@ -8,15 +8,8 @@ import type { ClusterRows, NodeRow, NodeTable } from '../../store/node-table.ts'
 import { nodeWatchMs } from '../../cli/limits.ts'
 import { hasMoved } from './node-report.ts'
 
-export interface DrainOptions {
-  /** One for each database. */
-  readonly tables: readonly NodeTable[]
-  readonly clock: Clock
-  /** Of the node. */
-  readonly name: string
-  /** Called with the number of shards that were handed over, and of all, whenever the first changes. */
-  readonly onProgress: (done: number, of: number) => void
-}
+/** Called with the number of shards that were handed over, and of all, whenever the first changes. */
+type OnProgress = (done: number, of: number) => void
 
 /** The node in one database. */
 interface Draining {
@@ -29,9 +22,15 @@ interface Draining {
 /**
  * Resolves when the node has left. Rejects if there is no such node, it stands still, or no other node can take its shards;
  * the message says so and, if the node was told already, what it does now.
+ *
+ * @param tables - one for each database
  */
-export async function drainNode(options: DrainOptions): Promise<void> {
-  const { tables, clock, name } = options
+export async function drainNode(
+  clock: Clock,
+  tables: readonly NodeTable[],
+  name: string,
+  onProgress: OnProgress,
+): Promise<void> {
   const before = await readAll(tables)
   assertNamed(name, before)
   await sleep(clock, nodeWatchMs)
@@ -47,7 +46,7 @@ export async function drainNode(options: DrainOptions): Promise<void> {
   for (const { table } of drained) {
     if (!(await table.setState(name, 'leaving'))) throw new Error(noSuchNode(name, now))
   }
-  const progress = new Progress(drained, options.onProgress)
+  const progress = new Progress(drained, onProgress)
   const ending = new AbortController()
   try {
     const { signal } = ending
@@ -58,10 +57,7 @@ export async function drainNode(options: DrainOptions): Promise<void> {
 }
 
 /** Tells a node that was to leave to stay. */
-export async function undrainNode({
-  tables,
-  name,
-}: Pick<DrainOptions, 'tables' | 'name'>): Promise<void> {
+export async function undrainNode(tables: readonly NodeTable[], name: string): Promise<void> {
   const told = await Promise.all(tables.map((table) => table.setState(name, 'serving')))
   if (!told.includes(true)) throw new Error(noSuchNode(name, await readAll(tables)))
 }
@@ -70,10 +66,10 @@ export async function undrainNode({
 class Progress {
   readonly #of: number
   readonly #done = new Map<Draining, number>()
-  readonly #onProgress: DrainOptions['onProgress']
+  readonly #onProgress: OnProgress
   #shown: number | undefined
 
-  constructor(all: readonly Draining[], onProgress: DrainOptions['onProgress']) {
+  constructor(all: readonly Draining[], onProgress: OnProgress) {
     this.#of = all.reduce((sum, { shards }) => sum + shards, 0)
     this.#onProgress = onProgress
   }

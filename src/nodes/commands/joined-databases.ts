@@ -11,10 +11,11 @@ import { type AddedType, givenTypes } from '../../kit/added-type.ts'
 import { sleep } from '../../kit/clock.ts'
 import { linkSecurityFrom } from '../../links/link/link-security.ts'
 import { describeAddress } from '../../http/listener.ts'
-import { JointAssignment } from '../membership/joint-assignment.ts'
 import type { NodeLinks } from '../../process/node-links.ts'
 import type { PrimaryOptions } from '../../process/primary/primary.ts'
-import type { ShardControl } from '../../process/shard-assignment.ts'
+import type { RouteTable } from '../../process/routes.ts'
+import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
+import { databaseOfShard } from '../../store/database-of-shard.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import { exists } from '../../store/exists.ts'
@@ -68,7 +69,7 @@ export class JoinedDatabases {
     // Imported only here, because loading it takes a while, and most servers have no database.
     const { PgNodes } = await import('../postgres/pg-nodes.ts')
     await refuseEmbedded(directory)
-    const check = new DatabaseCheck({ config, log })
+    const check = new DatabaseCheck(config, log)
     const { id, shards } = await check.all()
     const shown = shownUrls(config.databases)
     await agreeOnCluster(directory, id, shown)
@@ -205,6 +206,34 @@ export class JoinedDatabases {
         failure = messageOf(error)
         log.warn({ error: failure }, 'this server could not join the database yet')
       }
+    }
+  }
+}
+
+/** What a node has in all databases of its cluster, each of which has an assignment of its own. */
+export class JointAssignment implements ShardAssignment {
+  readonly #parts: readonly ShardAssignment[]
+
+  /** @param parts - by database; each knows the shards of its own database only */
+  constructor(parts: readonly ShardAssignment[]) {
+    this.#parts = parts
+  }
+
+  openings(): readonly ShardOpening[] {
+    return this.#parts.flatMap((part) => part.openings())
+  }
+
+  has(shard: number): boolean {
+    return this.#parts[databaseOfShard(shard, this.#parts.length)]?.has(shard) === true
+  }
+
+  routes(): RouteTable {
+    const tables = this.#parts.flatMap((part) => part.routes() ?? [])
+    return {
+      boots: tables.flatMap(({ boots }) => boots),
+      nodes: tables.flatMap(({ nodes }) => nodes),
+      owners: tables.flatMap(({ owners }) => owners),
+      servers: tables.flatMap(({ servers }) => servers),
     }
   }
 }

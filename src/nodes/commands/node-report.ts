@@ -1,5 +1,5 @@
 /** The tables that `postbote nodes` prints, as lines. Pure. */
-import { clockDifference } from '../membership/clock-difference.ts'
+import { clockDifference } from '../membership/database-clock.ts'
 import type { ClusterRows, NodeRow, ShardRow } from '../../store/node-table.ts'
 import { textTable } from '../../cli/output/text-table.ts'
 

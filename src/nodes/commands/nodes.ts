@@ -55,7 +55,7 @@ export async function node(
   await readClusterRows(databases)
   await withTables(databases, async (tables) => {
     if (action === 'drain') await drain(tables, name)
-    else await undrainNode({ tables, name })
+    else await undrainNode(tables, name)
   })
   const done = action === 'drain' ? 'has left' : 'stays'
   process.stdout.write(`the node ${JSON.stringify(name)} ${done}\n`)
@@ -66,7 +66,7 @@ async function drain(tables: readonly NodeTable[], name: string): Promise<void> 
   const onProgress = (handedOver: number, all: number): void =>
     bar.show(`handing over ${all} shards`, handedOver, all)
   try {
-    await drainNode({ tables, clock: waitingClock, name, onProgress })
+    await drainNode(waitingClock, tables, name, onProgress)
   } finally {
     bar.clear()
   }

@@ -84,3 +84,10 @@ const jumped =
 const isApart =
   'the clock of this machine differs from that of the database: updates, keys and tokens end by that of the database, and receivers may refuse the time of signed deliveries; let a time service set both'
 const agrees = 'the clock of this machine agrees with that of the database again'
+
+/** Returns `12 s ahead` or `12 s behind` for a node whose clock differs too much from the database's, otherwise undefined. */
+export function clockDifference({ clock }: NodeRow): string | undefined {
+  const skewMs = clock?.skewMs ?? 0
+  if (Math.abs(skewMs) <= clockDifferenceMsMax) return undefined
+  return `${Math.round(Math.abs(skewMs) / 1_000)} s ${skewMs > 0 ? 'ahead' : 'behind'}`
+}

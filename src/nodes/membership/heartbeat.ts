@@ -5,6 +5,7 @@
  * Beats follow each other in a fixed rhythm, and one is under way at a time. If other nodes change the rows, if this one has
  * evicted a node, or if it is time to evict one, an extra beat reads them, and the rhythm stays as it was.
  */
+import assert from 'node:assert/strict'
 import type { Clock, Timer } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import type { Log } from '../../kit/surroundings.ts'
@@ -120,6 +121,7 @@ export class Heartbeat {
 
   /** Returns the rows, or undefined if this node is not a member any more or the heartbeat was closed. */
   async #beat(): Promise<HeartbeatRead | undefined> {
+    assert(!this.#isUnderWay, 'one beat is under way at a time')
     this.#isUnderWay = true
     this.#isExtraDue = false
     try {

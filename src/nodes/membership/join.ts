@@ -2,25 +2,25 @@
  * Makes this server a node of its database.
  *
  * The row of the last life of this data directory is replaced at once if the lock of the directory proves that it has
- * ended. Any other row that is in the way (join-obstacles.ts) is evicted when it has stood still for `nodeEvictedMs`. If one
+ * ended. Any other row that is in the way is evicted when it has stood still for `nodeEvictedMs`. If one
  * is alive, this server does not start.
  */
-import { type Clock, sleep } from '../../kit/clock.ts'
-import { joinObstacles } from './join-obstacles.ts'
+import { sleep } from '../../kit/clock.ts'
 import { unreachable } from '../../kit/errors.ts'
 import type { JoiningNode, JoinObstacle, NodeRow, NodeTable } from '../../store/node-table.ts'
-import type { Log } from '../../kit/surroundings.ts'
-import type { LastNodeLife } from './last-node-life.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 import { Membership } from './membership.ts'
 
-export interface JoinOptions {
-  readonly clock: Clock
-  readonly log: Log
-  readonly table: NodeTable
-  readonly self: JoiningNode
-  /** Undefined for a data directory without one. */
-  readonly lastLife: LastNodeLife | undefined
+/**
+ * What a data directory says of the life of its last server in a database, so that the next one need not wait for the end of
+ * that life: its boot, and the lock that it held. Whoever holds the same lock has outlived it. In a copy of the directory,
+ * and on another machine, the lock is another one.
+ */
+export interface LastNodeLife {
+  readonly boot: string
+  /** Whether that life is certainly over. If the directory is a copy, the server of the original may be alive. */
+  readonly hasEnded: boolean
 }
 
 /** Another server is alive and in the way of this one; the message says what to do. */
@@ -32,9 +32,18 @@ export class JoinRefusedError extends Error {
   }
 }
 
-/** Resolves when this server has a row, with the rows from before (its own last one included). Rejects with a JoinRefusedError, or with the error of the database. */
-export async function joinCluster(options: JoinOptions): Promise<readonly NodeRow[]> {
-  const { clock, log, table, self, lastLife } = options
+/**
+ * Resolves when this server has a row, with the rows from before (its own last one included). Rejects with a JoinRefusedError,
+ * or with the error of the database.
+ *
+ * @param lastLife - undefined for a data directory without one
+ */
+export async function joinCluster(
+  { clock, log }: Pick<Surroundings, 'clock' | 'log'>,
+  table: NodeTable,
+  self: JoiningNode,
+  lastLife: LastNodeLife | undefined,
+): Promise<readonly NodeRow[]> {
   const membership = new Membership(self.boot)
   const firstBeats = new Map<string, string>()
   for (;;) {
@@ -79,4 +88,39 @@ function refusalText({ reason, row }: JoinObstacle): string {
     default:
       return unreachable(reason)
   }
+}
+
+/**
+ * Returns the rows that keep a node from joining. A node without an address must be alone, because no other one could
+ * forward requests to it. Its name is the reason that is named last: two servers on one host have the same name unless
+ * somebody gives them others, and the missing address is what their operator has to know.
+ */
+export function joinObstacles(
+  { name, address }: Pick<JoiningNode, 'name' | 'address'>,
+  rows: readonly NodeRow[],
+): readonly JoinObstacle[] {
+  return rows.flatMap((row): readonly JoinObstacle[] => {
+    if (row.address === '') return [{ reason: 'other without address', row }]
+    if (address === '') return [{ reason: 'self without address', row }]
+    return row.name === name ? [{ reason: 'name taken', row }] : []
+  })
+}
+
+/**
+ * Returns the record of a life.
+ *
+ * @param lock - the identity of the lock that its server holds; undefined if there is none to compare
+ */
+export function lifeRecord(boot: string, lock: string | undefined): string {
+  return `${lock === undefined ? boot : `${boot} ${lock}`}\n`
+}
+
+/**
+ * Reads the record of a life. One without a lock, as earlier versions wrote it, proves nothing.
+ *
+ * @param lock - the identity of the lock that this server holds
+ */
+export function lastLifeOf(record: string, lock: string | undefined): LastNodeLife | undefined {
+  const [boot = '', heldLock] = record.trim().split(' ')
+  return boot === '' ? undefined : { boot, hasEnded: heldLock !== undefined && heldLock === lock }
 }

@@ -9,8 +9,7 @@ import type { HeartbeatRead, JoiningNode, NodeIdentity, NodeTable } from '../../
 import type { Log } from '../../kit/surroundings.ts'
 import { type ClockReading, lagOf } from './database-clock.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { joinCluster, JoinRefusedError } from './join.ts'
-import type { LastNodeLife } from './last-node-life.ts'
+import { joinCluster, JoinRefusedError, type LastNodeLife } from './join.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 
 export interface MemberOptions {
@@ -60,8 +59,8 @@ export class Member {
   async #join(lastLife: LastNodeLife | undefined): Promise<void> {
     const { clock, log, table, node, onClock, onJoined, onLease, onRead } = this.#options
     const self = { name: node.name, boot: newBoot() }
-    const joining = { clock, log, table, self: { ...node, boot: self.boot }, lastLife }
-    const lagMs = lagOf(await joinCluster(joining))
+    const joining = { ...node, boot: self.boot }
+    const lagMs = lagOf(await joinCluster({ clock, log }, table, joining, lastLife))
     if (this.#stopping.signal.aborted) {
       await table.leave(self)
       return

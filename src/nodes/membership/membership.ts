@@ -7,6 +7,7 @@
  * these reads, so the lease has ended. Whoever has not read for a while begins all of its observations anew, so that
  * nobody is evicted for an outage of the database.
  */
+import assert from 'node:assert/strict'
 import type { NodeRow } from '../../store/node-table.ts'
 import { nodeEvictedMs, nodeObservationGapMs } from './limits.ts'
 import { nodeLeaseMs } from '../../process/limits.ts'
@@ -53,6 +54,8 @@ export class Membership {
 
   /** Takes what a heartbeat has read. Returns the rows to evict: each stood unchanged for too long. */
   read({ isMember, nodes, sentAtMs, receivedAtMs }: NodesRead): readonly NodeRow[] {
+    // A lease is counted from what was sent, and an eviction from what was received.
+    assert(sentAtMs <= receivedAtMs, 'rows are received after they were asked for')
     if (receivedAtMs - this.#lastReadMs > nodeObservationGapMs) this.#observations.clear()
     this.#lastReadMs = receivedAtMs
     const before = this.#observations

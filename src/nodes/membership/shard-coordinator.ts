@@ -4,6 +4,7 @@
  *
  * It remembers nothing that the rows do not say. What failed is decided again after the next heartbeat.
  */
+import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
@@ -141,6 +142,7 @@ export class ShardCoordinator implements ShardAssignment {
 
   /** The workers serve from now on. */
   begin(control: DatabaseShardControl): void {
+    assert(this.#control === undefined, 'the workers of a node begin to serve once')
     this.#control = control
     this.#noteStarted()
     this.#act()
@@ -306,6 +308,7 @@ export class ShardCoordinator implements ShardAssignment {
     { self, to, control }: { self: NodeIdentity; to: NodeIdentity; control: DatabaseShardControl },
   ): Promise<void> {
     const { clock, log, table } = this.#options
+    assert(to.boot !== self.boot && !this.#moving.has(shard), 'a shard goes to another node, once')
     this.#moving.add(shard)
     try {
       const node = this.#read?.nodes.find(({ boot }) => boot === to.boot)

@@ -6,7 +6,7 @@
  *   shard     a row for each shard: its owner, and its epoch, which rises with each owner
  *   u_k s_k r_k   the records of shard k, with the keys and values of docs/inside/storage.md: updates; ids and counts; the rest
  *
- * `fillfactor` leaves room on the page for the next version of a row that is overwritten all the time (table-settings.ts).
+ * `fillfactor` leaves room on the page for the next version of a row that is overwritten all the time.
  * The values of updates are not compressed, because they are short-lived.
  */
 import { randomUUID } from 'node:crypto'
@@ -14,7 +14,23 @@ import { type ClusterRow, hasSchema, schemaFormat } from './cluster-row.ts'
 import type { PgConnection } from './pg-connection.ts'
 import { tableName } from './named-statement.ts'
 import { shardsOfDatabase } from '../../store/database-of-shard.ts'
-import { tableSettings } from './table-settings.ts'
+import type { TableKind } from './pg-group.ts'
+
+/**
+ * The settings of the tables of a shard, as `pg_class.reloptions` has them. `fillfactor` leaves room on the page for the
+ * next version of a row that is overwritten all the time. Updates are deleted soon, in large numbers, so that their table is
+ * vacuumed by a number of rows and not by its share of a size that changes all the time.
+ */
+export const tableSettings: Readonly<Record<TableKind, readonly string[]>> = {
+  u: [
+    'autovacuum_vacuum_scale_factor=0',
+    'autovacuum_vacuum_threshold=20000',
+    'autovacuum_vacuum_cost_delay=0',
+    'autovacuum_vacuum_insert_threshold=-1',
+  ],
+  s: ['fillfactor=50'],
+  r: [],
+}
 
 const sharedTables = `CREATE TABLE cluster (id uuid NOT NULL, format int NOT NULL, shards int NOT NULL, databases int NOT NULL, number int NOT NULL, admin_key text);
 CREATE TABLE node (name text PRIMARY KEY, boot text NOT NULL UNIQUE, beat bigint NOT NULL, address text NOT NULL, workers int NOT NULL, state text NOT NULL, clock jsonb) WITH (fillfactor = 50);

@@ -3,7 +3,7 @@
  * have done about them. What changes all the time is looked at twice, so that a take-over under way is no finding.
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
-import { clockDifference } from '../membership/clock-difference.ts'
+import { clockDifference } from '../membership/database-clock.ts'
 import type { ClusterRows, NodeRow, ShardRow } from '../../store/node-table.ts'
 import { holdsRecords, readKeyFingerprint } from './cluster-row.ts'
 import type { ExaminedTables } from './examine-tables.ts'

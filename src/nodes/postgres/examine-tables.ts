@@ -3,7 +3,7 @@ import { bad, type Finding, listed, warn } from '../../kit/finding.ts'
 import { tableKinds, tableName } from './named-statement.ts'
 import type { PgConnection } from './pg-connection.ts'
 import type { TableKind } from './pg-group.ts'
-import { tableSettings } from './table-settings.ts'
+import { tableSettings } from './create-schema.ts'
 
 interface TableRow {
   readonly name: string

@@ -30,7 +30,7 @@ export class PgEngine implements StoreEngine {
     this.#options = options
     const name = this.#named('read')
     this.#databases = options.databases.map((url) => {
-      return { url, readers: new PgReaders({ database: url, name }) }
+      return { url, readers: new PgReaders(url, name) }
     })
     this.shared = {
       node: options.node,
@@ -42,7 +42,7 @@ export class PgEngine implements StoreEngine {
   async space({ clock }: Pick<SpaceOptions, 'clock'>): Promise<StoreSpace | undefined> {
     const { databases, bytesMax } = this.#options
     if (bytesMax === undefined) return undefined
-    const space = new PgSpace({ databases, name: this.#named('size'), bytesMax, clock })
+    const space = new PgSpace(clock, databases, this.#named('size'), bytesMax)
     // The shards of other databases must not wait for one that is silent.
     void space.start()
     return space

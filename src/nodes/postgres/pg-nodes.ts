@@ -3,7 +3,7 @@
  * other connections change (notify-change.ts).
  */
 import { PgConnection } from './pg-connection.ts'
-import { joinObstacles } from '../membership/join-obstacles.ts'
+import { joinObstacles } from '../membership/join.ts'
 import type {
   ClusterRows,
   HeartbeatRead,

@@ -5,24 +5,22 @@
  * When the database has moved to another server, these connections and those of the claims are ended. Otherwise each of
  * them would find out by its own time limit that a frozen server does not respond.
  */
+import assert from 'node:assert/strict'
 import { pgReadersMax } from '../../store/limits.ts'
 import { ReopeningConnection } from './reopening-connection.ts'
 import { PgConnection, type PgServerLife } from './pg-connection.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
 
-export interface PgReadersOptions {
-  readonly database: PgUrl
-  /** The `application_name` of the connections. */
-  readonly name: string
-}
-
 export class PgReaders {
-  readonly #options: PgReadersOptions
+  readonly #database: PgUrl
+  readonly #name: string
   /** By the server and its life. */
   readonly #pools = new Map<string, PgReadPool>()
 
-  constructor(options: PgReadersOptions) {
-    this.#options = options
+  /** @param name - the `application_name` of the connections */
+  constructor(database: PgUrl, name: string) {
+    this.#database = database
+    this.#name = name
   }
 
   /** Returns the connections to the life of the server that a shard writes to. The shard ends its use with `leave`. */
@@ -31,11 +29,11 @@ export class PgReaders {
     const key = `${server.address.shown} ${server.identity}`
     const pool =
       this.#pools.get(key) ??
-      new PgReadPool({
+      new PgReadPool(
         server,
-        open: () => PgConnection.open({ ...this.#options, server }),
-        onUnused: () => this.#pools.delete(key),
-      })
+        () => PgConnection.open({ database: this.#database, name: this.#name, server }),
+        () => void this.#pools.delete(key),
+      )
     this.#pools.set(key, pool)
     pool.enter(writer)
     return pool
@@ -45,12 +43,6 @@ export class PgReaders {
   endBefore(identity: string): void {
     for (const pool of this.#pools.values()) if (pool.server.identity < identity) pool.end()
   }
-}
-
-interface PgReadPoolOptions {
-  readonly server: PgServerLife
-  readonly open: () => Promise<PgConnection>
-  readonly onUnused: () => void
 }
 
 const hasMoved = new Error('the database has moved to another server')
@@ -67,7 +59,7 @@ export class PgReadPool {
   #next = 0
   #hasEnded = false
 
-  constructor({ server, open, onUnused }: PgReadPoolOptions) {
+  constructor(server: PgServerLife, open: () => Promise<PgConnection>, onUnused: () => void) {
     this.server = server
     this.#onUnused = onUnused
     this.#connections = Array.from({ length: pgReadersMax }, () => new ReopeningConnection(open))
@@ -98,7 +90,7 @@ export class PgReadPool {
 
   /** A shard reads here no longer; the last one closes the connections. */
   leave(writer: PgConnection): void {
-    this.#writers.delete(writer)
+    assert(this.#writers.delete(writer), 'a shard leaves the pool that it has entered, once')
     if (this.#writers.size > 0) return
     this.#onUnused()
     this.#close()

@@ -11,14 +11,6 @@ import type { StoreEntry, StoreSnapshot } from '../../store/store.ts'
 import { type NamedStatement, rangeStatement } from './named-statement.ts'
 import type { PgConnection } from './pg-connection.ts'
 
-export interface PgSnapshotOptions {
-  /** Used for nothing else, and closed with the snapshot. */
-  readonly connection: PgConnection
-  readonly shard: number
-  /** Called once, when the snapshot holds nothing any more. */
-  readonly onEnded: () => void
-}
-
 const begin = { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }
 /** The first query fixes the moment, and not the beginning of the transaction. */
 const look = { text: 'SELECT 1' }
@@ -27,15 +19,17 @@ const firstKey = Buffer.from([0])
 const keysEnd = Buffer.from([0xff])
 
 export class PgSnapshot implements StoreSnapshot {
-  readonly #options: PgSnapshotOptions
+  readonly #connection: PgConnection
+  readonly #onEnded: () => void
   readonly #statement: NamedStatement
   #from: Buffer = firstKey
   #isEnded = false
 
   /** Use `begin`. */
-  constructor(options: PgSnapshotOptions) {
-    this.#options = options
-    this.#statement = rangeStatement(options.shard, {
+  constructor(connection: PgConnection, shard: number, onEnded: () => void) {
+    this.#connection = connection
+    this.#onEnded = onEnded
+    this.#statement = rangeStatement(shard, {
       table: undefined,
       isReverse: false,
       keysOnly: false,
@@ -43,14 +37,23 @@ export class PgSnapshot implements StoreSnapshot {
     })
   }
 
-  /** Fixes the moment. If that fails, the connection is closed and this rejects. */
-  static async begin(options: PgSnapshotOptions): Promise<PgSnapshot> {
+  /**
+   * Fixes the moment. If that fails, the connection is closed and this rejects.
+   *
+   * @param connection - used for nothing else, and closed with the snapshot
+   * @param onEnded - called once, when the snapshot holds nothing any more
+   */
+  static async begin(
+    connection: PgConnection,
+    shard: number,
+    onEnded: () => void,
+  ): Promise<PgSnapshot> {
     try {
-      await options.connection.run(begin)
-      await options.connection.run(look)
-      return new PgSnapshot(options)
+      await connection.run(begin)
+      await connection.run(look)
+      return new PgSnapshot(connection, shard, onEnded)
     } catch (error) {
-      options.connection.close()
+      connection.close()
       throw error
     }
   }
@@ -61,7 +64,7 @@ export class PgSnapshot implements StoreSnapshot {
       throw new PostboteError('STORE_UNAVAILABLE', { cause })
     }
     const values = [this.#from, keysEnd, snapshotStepEntries, snapshotStepBytes]
-    const entries = await this.#options.connection.run<StoreEntry & Record<string, unknown>>(
+    const entries = await this.#connection.run<StoreEntry & Record<string, unknown>>(
       this.#statement,
       values,
     )
@@ -74,7 +77,7 @@ export class PgSnapshot implements StoreSnapshot {
     if (this.#isEnded) return
     this.#isEnded = true
     // The server ends the transaction with the connection.
-    this.#options.connection.close()
-    this.#options.onEnded()
+    this.#connection.close()
+    this.#onEnded()
   }
 }

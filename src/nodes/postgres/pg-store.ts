@@ -10,6 +10,7 @@
  *
  * After a write that failed, close and open: the claim then decides what became of it.
  */
+import assert from 'node:assert/strict'
 import { messageOf } from '../../kit/text/message-of.ts'
 import { ShardDamaged } from '../../store/shard-damaged.ts'
 import { StoreLifeCycle } from '../../store/store-life-cycle.ts'
@@ -156,11 +157,8 @@ export class PgStore implements Store {
         name: `postbote/${owner.node}/copy`,
         server,
       })
-      const snapshot = await PgSnapshot.begin({
-        connection,
-        shard,
-        onEnded: () => this.#snapshots.delete(snapshot),
-      })
+      const ended = (): void => void this.#snapshots.delete(snapshot)
+      const snapshot: PgSnapshot = await PgSnapshot.begin(connection, shard, ended)
       this.#snapshots.add(snapshot)
       return snapshot
     })
@@ -186,6 +184,7 @@ export class PgStore implements Store {
   }
 
   async #open(): Promise<void> {
+    assert(this.#opened === undefined, 'a store is opened after it was closed')
     const { database, shard, owner, readers } = this.#options
     const writer = await PgConnection.open({ database, name: writerName(owner.boot, shard) })
     try {

@@ -3,7 +3,7 @@
  * call reject, and `hold` keeps the answers of heartbeats back. The methods that end in `Now` are for simulations, which
  * move time by themselves.
  */
-import { joinObstacles } from '../../../src/nodes/membership/join-obstacles.ts'
+import { joinObstacles } from '../../../src/nodes/membership/join.ts'
 import type {
   ClusterRows,
   HeartbeatRead,

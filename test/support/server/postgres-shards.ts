@@ -77,7 +77,7 @@ export class PostgresShards {
   }
 
   readersOf(owner: string, database = this.database): PgReaders {
-    return new PgReaders({ database, name: `${connectionName(owner)}/read` })
+    return new PgReaders(database, `${connectionName(owner)}/read`)
   }
 
   async epochOf(shard: number): Promise<number> {

@@ -50,7 +50,7 @@ function lifeOf(): Life {
       const draining: Draining = { outcome: undefined, progress: [] }
       const onProgress = (done: number, of: number): void =>
         void draining.progress.push(`${done}/${of}`)
-      drainNode({ tables, clock, name, onProgress }).then(
+      drainNode(clock, tables, name, onProgress).then(
         () => (draining.outcome = true),
         (error: unknown) =>
           (draining.outcome = error instanceof Error ? error.message : 'an odd failure'),
@@ -222,12 +222,9 @@ test('a node that was started again meanwhile has left, too', async () => {
 test('a node that was told to leave is told to stay', async () => {
   const { table, add } = lifeOf()
   add('a', { state: 'leaving' })
-  await undrainNode({ tables: [table], name: 'a' })
+  await undrainNode([table], 'a')
   assert.equal(table.rows[0]?.state, 'serving')
-  await assert.rejects(
-    undrainNode({ tables: [table], name: 'b' }),
-    /there is no node "b": the nodes are "a"$/,
-  )
+  await assert.rejects(undrainNode([table], 'b'), /there is no node "b": the nodes are "a"$/)
 })
 
 test('in several databases a node is told to leave all that it is in, and has left when all of its rows are gone', async () => {

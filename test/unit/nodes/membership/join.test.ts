@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinCluster } from '../../../../src/nodes/membership/join.ts'
-import type { LastNodeLife } from '../../../../src/nodes/membership/last-node-life.ts'
+import {
+  joinCluster,
+  lastLifeOf,
+  type LastNodeLife,
+  lifeRecord,
+} from '../../../../src/nodes/membership/join.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
@@ -36,7 +40,7 @@ function join(
   { name = 'own', address = '', lastLife }: JoinerOptions = {},
 ): Joining {
   const joining: { outcome: Outcome } = { outcome: 'waiting' }
-  joinCluster({ clock, log, table, self: row(name, address), lastLife }).then(
+  joinCluster({ clock, log }, table, row(name, address), lastLife).then(
     () => (joining.outcome = 'joined'),
     (error: unknown) => (joining.outcome = error instanceof Error ? error : new Error('odd')),
   )
@@ -205,7 +209,7 @@ test('of two servers with one name and addresses exactly one joins, and the othe
   const both = ['1', '2'].map((boot) => {
     const joining: { outcome: Outcome } = { outcome: 'waiting' }
     const self = { ...row('own', `10.0.0.${boot}:8450`), boot }
-    joinCluster({ clock, log, table, self, lastLife: undefined }).then(
+    joinCluster({ clock, log }, table, self, undefined).then(
       () => (joining.outcome = 'joined'),
       (error: unknown) => (joining.outcome = error instanceof Error ? error : new Error('odd')),
     )
@@ -236,4 +240,24 @@ test('a table that fails ends the attempt, and nothing was added', async () => {
   await settle()
   assert.match(String(joining.outcome), /connection refused/)
   assert.deepEqual(names(table), [])
+})
+
+test('a life has certainly ended only for a server that holds the lock of its record', () => {
+  const record = lifeRecord('0123456789abcdef', '7:42:boot-1')
+  const boot = '0123456789abcdef'
+  assert.deepEqual(lastLifeOf(record, '7:42:boot-1'), { boot, hasEnded: true })
+  for (const lock of ['7:43:boot-1', '8:42:boot-1', '7:42:boot-2', undefined]) {
+    assert.deepEqual(lastLifeOf(record, lock), { boot, hasEnded: false })
+  }
+})
+
+test('a record without a lock proves nothing, and an empty one has no life', () => {
+  for (const lock of ['7:42:boot-1', undefined]) {
+    assert.deepEqual(lastLifeOf('0123456789abcdef\n', lock), {
+      boot: '0123456789abcdef',
+      hasEnded: false,
+    })
+    assert.deepEqual(lastLifeOf(lifeRecord('0123456789abcdef', undefined), lock)?.hasEnded, false)
+    assert.equal(lastLifeOf('\n', lock), undefined)
+  }
 })

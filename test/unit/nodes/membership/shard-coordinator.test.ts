@@ -430,7 +430,9 @@ test('a drained node stays until its shards are claimed, because it is the way o
 })
 
 test('a drained node hands over a few shards at a time, and the next ones when those are claimed, or after a moment', async () => {
-  const { coordinator, table, workers, beat, pass, life } = setUp({ shards: 3 * handOversLeavingMax })
+  const { coordinator, table, workers, beat, pass, life } = setUp({
+    shards: 3 * handOversLeavingMax,
+  })
   coordinator.begin(workers)
   await beat()
   table.add(other)

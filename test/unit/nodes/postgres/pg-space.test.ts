@@ -18,7 +18,7 @@ test('the room of a database is low while it is larger than its limit, and stays
     'SELECT pg_database_size(current_database())::int + 1000000 AS bytes',
   )
   const clock = new FakeClock()
-  const space = new PgSpace({ databases, name: 'size', bytesMax: Number(row?.['bytes']), clock })
+  const space = new PgSpace(clock, databases, 'size', Number(row?.['bytes']))
   await space.start()
   const low = (): readonly number[] => [0, 1, 2, 3, 4, 5].filter((shard) => space.isLow(shard))
   assert.deepEqual(low(), [])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { JointAssignment } from '../../../../src/nodes/membership/joint-assignment.ts'
+import { JointAssignment } from '../../../../src/nodes/commands/joined-databases.ts'
 import type { ShardAssignment } from '../../../../src/process/shard-assignment.ts'
 
 /** A database in which this node has some of the shards. */
