@@ -68,9 +68,10 @@ export const peerConnectWaitMs = 4_000
 /**
  * A link to another node must be ready within this time: connected, with both sides proven. A handshake takes some 10 ms
  * and three round trips, and more than a second on machines with ten times the work that they can do: one that is given up
- * then, and begun anew, only adds to it. A call that waits for a lost node is free earlier, when the node is evicted.
+ * then, and begun anew, only adds to it. A call that waits for a lost node is free earlier, when the node is evicted. Chosen: not
+ * longer, because the handshake with a worker that a reload replaces may never end.
  */
-export const peerReadyMs = peerConnectWaitMs
+export const peerReadyMs = 2_000
 /**
  * A connection between nodes without traffic is probed after this time, so that the links of a machine that vanished do
  * not stay open. Chosen: calls to a lost node are given up far earlier, so this only frees descriptors.

@@ -208,7 +208,8 @@ export class OwnerCall implements ResponseReceiver {
     const isStream = target.isStream === true
     // On this machine a link costs nothing, and a kept one might lead to the process that leaves the place.
     const isFresh = place === target.self || (isStream && place < workersMax)
-    const call = links.call({ place, isFresh, isStream }, this.#request, this)
+    const { isRepeat = false } = this.#request
+    const call = links.call({ place, isFresh, isStream, isRepeat }, this.#request, this)
     this.#call = call
     if (this.#request.hasBody) this.#sendBody(call)
     if (this.#isHurried) call.hurry()

@@ -27,6 +27,8 @@ export interface LinkTo {
   readonly isFresh: boolean
   /** It shares a link with streams only. */
   readonly isStream?: boolean
+  /** The last one that was open may have led to a process that leaves its place: the next one leads to its successor. */
+  readonly isRepeat?: boolean
 }
 
 export class LinkSet {
@@ -51,7 +53,7 @@ export class LinkSet {
   call(to: LinkTo, request: LinkRequest, receiver: ResponseReceiver): LinkCall {
     if (!to.isFresh) {
       const links = to.isStream === true ? this.#streams : this.#kept
-      return this.#keptTo(to.place, links).call(request, receiver)
+      return this.#keptTo(to, links).call(request, receiver)
     }
     const link = this.#newLink(to)
     const call = link.call(request, receiver)
@@ -88,8 +90,9 @@ export class LinkSet {
     for (const links of [this.#kept, this.#streams]) links.clear()
   }
 
-  #keptTo(place: number, links: Map<number, OwnerLink>): OwnerLink {
+  #keptTo({ place, isRepeat = false }: LinkTo, links: Map<number, OwnerLink>): OwnerLink {
     const kept = links.get(place)
+    if (isRepeat && kept?.writer !== undefined) kept.endWhenIdle()
     if (kept?.isLeft === false) return kept
     const link = this.#newLink({ place, isFresh: false })
     links.set(place, link)

@@ -10,7 +10,6 @@
  * The rows may be older than what this node has just done. So every action is a compare and swap: an open is a claim, which
  * fails if another living node owns the shard, and a hand-over names the owner and the epoch.
  */
-import assert from 'node:assert/strict'
 import { mayTake, type NodeIdentity, type NodeRow, type ShardRow } from '../../store/node-table.ts'
 import { nodeObservationGapMs } from './limits.ts'
 import { nodeLeaseMs } from '../../process/limits.ts'
@@ -101,7 +100,6 @@ export class Placement {
   /** Call this with the rows of every heartbeat, in their order. */
   decide(view: PlacementView): PlacementDecision {
     const { nodes, shards, self, open, moving } = view
-    assert(view.nowMs >= this.#lastMs, 'the rows of heartbeats are given in their order')
     this.#observe(view)
     const own = nodes.find(({ boot }) => boot === self.boot)
     // It was evicted. The next heartbeat notices that, and this node joins again (member.ts).

@@ -8,6 +8,7 @@ import { ReceivedResponse } from '../producers/received-response.ts'
 export interface Asked {
   readonly isFresh?: boolean
   readonly isStream?: boolean
+  readonly isRepeat?: boolean
   readonly method?: string
   readonly url?: string
   readonly body?: Buffer
@@ -29,10 +30,17 @@ export interface LinkCalls {
 /** Returns how to call the worker in this place. */
 export function callsOf(links: LinkSet, place: number): LinkCalls {
   const call: LinkCalls['call'] = (receiver, options = {}) => {
-    const { isFresh = false, isStream, method = 'GET', url = '/', body } = options
+    const {
+      isFresh = false,
+      isStream = false,
+      isRepeat = false,
+      method = 'GET',
+      url = '/',
+      body,
+    } = options
     const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const
     const fields = { method, url, rawHeaders: ['Host', 'x'], origin }
-    const to = { place, isFresh, ...(isStream === undefined ? {} : { isStream }) }
+    const to = { place, isFresh, isStream, isRepeat }
     const made = links.call(to, { fields, hasBody: body !== undefined }, receiver)
     if (body !== undefined) made.end(body)
     return made

@@ -14,6 +14,8 @@ import { type ResponseHead, readResponseHead } from '../../../../src/links/link/
 import { ShardMoves } from '../../../../src/links/owner-wait.ts'
 import type { ShardOwnerHint } from '../../../../src/process/routes.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { ownerView } from '../../../support/network/owner-view.ts'
+import { workersMax } from '../../../../src/kit/limits.ts'
 
 /** One attempt at an owner, and what was sent to it. */
 interface Attempt {
@@ -85,7 +87,7 @@ function setUp(request: Partial<OwnerRequest> = {}, given: Partial<OwnerTarget> 
   const target: OwnerTarget = {
     self: 0,
     place: () => owner.place,
-    learn: (named) => void learned.push(named),
+    owner: ownerView({ learn: (named) => void learned.push(named) }),
     generation: () => owner.generation,
     hangs: () => owner.hangs,
     ...given,
@@ -153,11 +155,12 @@ test('a complete response is passed on once, and nothing after it', () => {
   assert.deepEqual(got, ['200 ok'])
 })
 
-test('a request to its own place, and one with a link of its own, takes a new link', () => {
+test('a request to its own place, and a stream to one of this machine, takes a new link', () => {
   for (const [given, isFresh] of [
     [{ self: 1 }, true],
     [{ self: 0 }, false],
-    [{ self: 0, hasOwnLink: true }, true],
+    [{ self: 0, isStream: true }, true],
+    [{ self: 0, isStream: true, place: () => workersMax }, false],
   ] as const) {
     const { call, attempts } = setUp({}, given)
     call.start()
@@ -213,7 +216,9 @@ test('a body that is larger than what is kept is not sent again', () => {
   world.call.write(Buffer.from('e'))
   world.last().answered(elsewhere(next), '')
   assert.deepEqual([ended(world), world.attempts.length], [['nowhere'], 1])
-  assert(world.failures[0]?.error instanceof ShardMoves)
+  const error = world.failures[0]?.error
+  // The routes name no other place yet.
+  assert(error instanceof ShardMoves && !error.isElsewhere)
   assert.deepEqual(world.learned, [next])
 })
 

@@ -63,6 +63,20 @@ test('all streams to a worker share a link beside that of the requests, so that 
   assert.equal(owner.links.length, 3)
 })
 
+test('a stream that is repeated takes the next link, and shares it while it connects', async (t) => {
+  const { ask, owner } = await setUp(t, (exchange, nth) => {
+    if (nth > 1) exchange.end(ok('fine'))
+  })
+  const lasting = ask({ isStream: true })
+  await until(() => owner.exchanges.length === 1)
+  const repeated = [1, 2, 3].map(() => ask({ isStream: true, isRepeat: true }))
+  for (const each of repeated) assert.equal((await each.over()).body.toString(), 'fine')
+  assert.equal(owner.links.length, 2)
+  owner.exchanges[0]?.end(ok('late'))
+  assert.equal((await lasting.over()).body.toString(), 'late')
+  await until(() => owner.links[0]?.closed === true)
+})
+
 test('a slow request holds up no other one on its link', async (t) => {
   const { ask, owner } = await setUp(t, (exchange, nth) => {
     if (nth > 1) exchange.end(ok(`answer ${nth}`))
