@@ -2,6 +2,7 @@
  * setWebhook (protocol.md §6): reads and checks the parameters, so that syntax errors are reported before anything is connected
  * to. bots/webhook-control.ts does the rest. The private API sets webhooks by the same rules (features/bots/webhook-routes.ts).
  */
+import assert from 'node:assert/strict'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { SetWebhookRequest } from '../bots/set-webhook-request.ts'
 import { PostboteError } from '../kit/errors.ts'
@@ -97,6 +98,7 @@ export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promi
 /** Checks the syntax of a webhook. Throws BAD_WEBHOOK, BAD_REQUEST or REQUEST_TOO_LARGE. */
 export function readWebhook(webhook: WebhookParams): SetWebhookRequest {
   const { params, webhookConnectionsMax } = webhook
+  assert(webhookConnectionsMax > 0, 'a webhook may have a connection')
   const url = tidyUrl(webhook.url)
   const certificate = certificateOf(params)
   const secretToken = secretTokenOf(params)

@@ -2,6 +2,7 @@
  * Sends the response of getUpdates: a head, a few slices of the window, and a tail. If the client accepts gzip and the
  * list is long, a compression thread makes the body from the same slices.
  */
+import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { CompressPool } from '../queue/compress-pool.ts'
 import { type WindowEntry, wireSlices } from '../queue/window/window.ts'
@@ -41,6 +42,7 @@ export class UpdatesReply {
     entries: readonly WindowEntry[],
     slices: Buffer[],
   ): Promise<void> {
+    assert(slices.length > 0, 'a list that is compressed has updates')
     const page = await this.#pool.compress({
       head: listHead,
       tail: listTail,

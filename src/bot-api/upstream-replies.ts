@@ -11,6 +11,7 @@
  * Everything is bounded: the bytes and the number of replies per worker, the number per webhook, the connections, and the time
  * that a reply may take including all waiting. A slow upstream therefore costs replies, but neither memory nor a delivery.
  */
+import assert from 'node:assert/strict'
 import type { Pool } from 'undici'
 import { meteredPool } from '../delivery/outgoing/metered-pool.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
@@ -177,6 +178,7 @@ export class UpstreamReplies {
 
   #release(bytes: number): void {
     this.#heldBytes -= bytes
+    assert(this.#heldBytes >= 0, 'a reply is released once')
   }
 }
 

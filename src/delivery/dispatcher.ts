@@ -9,6 +9,7 @@
  * After `close` has resolved there is no socket, no timer and no callback left. Updates that were in flight are still
  * pending.
  */
+import assert from 'node:assert/strict'
 import type { Timer } from '../kit/clock.ts'
 import { classifyResponse, describeStatus, isGone, isSick } from './attempts/classify-response.ts'
 import { AttemptLog } from './attempts/attempt-log.ts'
@@ -314,6 +315,7 @@ export class Dispatcher implements UpdateHolder {
     if (wasStarted) this.#options.source.heldBy(undefined)
     this.#inFlightOver.release()
     await this.#connections.close()
+    assert(this.#state.loadedBytes >= 0, 'no update is unloaded twice')
     this.#options.loaded?.add(-this.#state.loadedBytes)
   }
 

@@ -9,7 +9,7 @@
  *
  * All texts that come from the other side pass the door of texts (kit/text/shown-text.ts).
  */
-import assert from 'node:assert'
+import assert from 'node:assert/strict'
 import { isIPv6, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { type Clock, namedMs, sleep, utcText } from '../kit/clock.ts'

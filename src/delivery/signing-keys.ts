@@ -9,6 +9,7 @@
  *     hmac-sha256   whsec_<base64 of 32 random bytes>        shared with the receiver
  *     ed25519       whpk_<base64 of the 32-byte public key>  the private key never leaves this server
  */
+import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { PostboteError } from '../kit/errors.ts'
 import type { StoredSigningKey } from '../shard/records/bot-record.ts'
@@ -34,6 +35,7 @@ export function createSigningKey(
 ): NewSigningKey {
   const id = `key_${from.randomBytes(keyIdBytes).toString('base64url')}`
   const seed = from.randomBytes(keyBytes)
+  assert(seed.length === keyBytes, 'a key is drawn in full')
   const secret = type === 'ed25519' ? Buffer.concat([ed25519Prefix, seed]) : seed
   const shown = type === 'ed25519' ? `whpk_${publicKeyOf(secret)}` : `whsec_${base64(seed)}`
   return { stored: { id, type, secret: base64(secret), createdAtMs: from.nowMs }, shown }

@@ -10,6 +10,7 @@
  * A queue has no update that its counts do not have, and none of them can be missing: whoever has read all of it compares. The
  * ids alone do not tell, because updates leave in any order.
  */
+import assert from 'node:assert/strict'
 import type { Clock } from '../kit/clock.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -179,6 +180,7 @@ export class QueueReader {
       } finally {
         this.#counted = undefined
       }
+      assert(counted.count >= 0 && counted.bytes >= 0, 'an update that has left is counted once')
       // Returns undefined if other calls have removed everything during the scan.
       return this.#backlog.advance(to, counted)
     })
@@ -257,6 +259,7 @@ export class QueueReader {
 
   /** Returns the id of the `nth`-newest update, loaded or not, or the oldest id if there are fewer updates. */
   async newestId(nth: number): Promise<number | undefined> {
+    assert(nth > 0, 'the newest update is the first')
     const from = this.#backlog.floor
     let to = this.#backlog.visibleTo
     let left = nth
@@ -356,6 +359,7 @@ export class QueueReader {
     let from = range.from
     while (from < range.to) {
       const goesOn = await this.#read({ ...pageOf({ from, to: range.to }), limit }, (read) => {
+        assert(read.next > from, 'a scan goes on')
         from = read.next
         return visit(read)
       })

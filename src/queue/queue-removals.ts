@@ -2,6 +2,7 @@
  * Takes single updates out of a queue, wherever they are: those that were delivered, that have expired, or that a webhook has
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
+import assert from 'node:assert/strict'
 import { nextTurn } from '../kit/clock.ts'
 import type { Counters } from '../kit/counters.ts'
 import { PostboteError } from '../kit/errors.ts'
@@ -284,6 +285,7 @@ export class QueueRemovals {
   #take(updates: readonly PendingUpdate[]): RemovedEntries {
     const removed = this.#backlog.remove(updates)
     this.#options.reader().removeUnloaded(updates, removed)
+    assert(removed.updateIds.length === removed.count, 'each removed update has one id')
     return removed
   }
 

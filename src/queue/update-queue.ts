@@ -6,6 +6,7 @@
  * An id is allocated in memory when an update is accepted. The update becomes visible to polls and webhooks when its
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
+import assert from 'node:assert/strict'
 import { PostboteError } from '../kit/errors.ts'
 import { type QueueId, queueParts } from '../shard/records/record-keys.ts'
 import {
@@ -285,6 +286,7 @@ export class UpdateQueue implements DeliverySource {
    * @throws STORE_UNAVAILABLE or OUTCOME_UNKNOWN from the commit.
    */
   renumber(): Promise<void> {
+    assert(this.pendingCount === 0 && this.#syncingCount === 0, 'only an empty queue is renumbered')
     this.#renumbering ??= this.#renumber().finally(() => {
       this.#renumbering = undefined
     })

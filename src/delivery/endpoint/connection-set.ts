@@ -4,7 +4,7 @@
  * good connection could send.
  */
 
-import assert from 'node:assert'
+import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../../kit/lease.ts'
@@ -301,6 +301,8 @@ export class ConnectionSet {
     this.#aborter.abort()
     for (const connection of this.#all.keys()) this.#discard(connection)
     await Promise.all([...this.#openings, ...this.#closings])
+    assert(this.count === 0, 'no connection is left')
+    assert(this.#idle.length === 0, 'no connection is idle')
   }
 
   #openingWaitMs(nowMs: number): number {

@@ -2,6 +2,7 @@
  * Waiting lanes with the lane that is due first on top. It is a binary heap because a failing bot has thousands of them.
  */
 
+import assert from 'node:assert/strict'
 import type { Lane } from './lane.ts'
 
 /** A binary heap of lanes, ordered by `dueMs`, which is monotonic. */
@@ -18,6 +19,7 @@ export class DueHeap {
   }
 
   push(lane: Lane): void {
+    assert(Number.isFinite(lane.dueMs), 'a lane that waits is due at some time')
     const lanes = this.#lanes
     let at = lanes.push(lane) - 1
     while (at > 0) {

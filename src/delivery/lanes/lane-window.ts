@@ -2,6 +2,7 @@
  * Counts the updates that the lanes of one bot hold, and says for which there is room. A lane may always load its first
  * update as long as a connection may be available for it, so that updates of any size are delivered.
  */
+import assert from 'node:assert/strict'
 import type { PendingUpdate } from '../delivery-source.ts'
 import type { Lane } from './lane.ts'
 import { mib, kib } from '../../kit/limits.ts'
@@ -52,6 +53,7 @@ export class LaneWindow {
 
   /** Adapts to another number of connections. What is held beyond the new bounds stays until it is delivered. */
   fit(maxConnections: number): void {
+    assert(maxConnections > 0, 'a webhook may have a connection')
     this.#maxConnections = maxConnections
     this.#updatesMax = Math.max(this.#windowUpdatesMax, maxConnections * 2)
     // This limit and the one of bytes keep lanes whose deliveries hang from filling the window while a connection is free.
@@ -127,6 +129,7 @@ export class LaneWindow {
 
   /** Releases all updates of a lane, as `Lane.unload`. */
   unload(lane: Lane): void {
+    assert(lane.size > 0, 'a lane that is unloaded holds an update')
     this.#updates -= lane.size
     this.#count(-lane.bytes)
     this.#activeLanes--

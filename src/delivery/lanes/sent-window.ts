@@ -6,6 +6,8 @@
  *
  * It takes 8 bytes for each delivery of a second, at most 80 kB, and exists only while there is a limit.
  */
+import assert from 'node:assert/strict'
+
 export class SentWindow {
   /** The limit. */
   readonly perSecond: number
@@ -19,6 +21,7 @@ export class SentWindow {
    * @param earlier - the deliveries under the limit before
    */
   constructor(perSecond: number, earlier?: SentWindow) {
+    assert(perSecond > 0, 'a limit is above 0')
     this.perSecond = perSecond
     const count = Math.ceil(perSecond)
     this.#windowMs = (1_000 * count) / perSecond

@@ -14,7 +14,7 @@
  * same moment. Therefore deliveries are counted twice, in two buckets: when they are taken, so that no more connections
  * are opened than the rate can use, and when they are sent.
  */
-import assert from 'node:assert'
+import assert from 'node:assert/strict'
 import { fullAfter, lackMs } from '../../kit/token-bucket.ts'
 
 /**

@@ -3,6 +3,7 @@
  * is drawn from 60..120 s each time, so that bots whose endpoints failed together do not return together. A Retry-After
  * header of the endpoint replaces this delay.
  */
+import assert from 'node:assert/strict'
 import { utcMs } from '../../kit/clock.ts'
 
 /** What decides the delay before a retry. */
@@ -26,6 +27,7 @@ const webhookRetryCapMsMax = 120_000
  * @param random - returns numbers in [0, 1)
  */
 export function retryDelayMs(failure: Failure, random: () => number): number {
+  assert(failure.failures > 0, 'a retry follows a failure')
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs
   if (failure.delaysS !== undefined) return ownDelayMs(failure.failures, failure.delaysS, random)
   if (failure.failures <= 1) return 0

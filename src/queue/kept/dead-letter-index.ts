@@ -3,6 +3,7 @@
  * of three lists of plain numbers and takes 24 bytes per dead letter. Objects in a Map would take four times as much, in
  * every bot whose webhook fails.
  */
+import assert from 'node:assert/strict'
 export interface IndexedDeadLetter {
   readonly updateId: number
   readonly leftAtMs: number
@@ -48,6 +49,8 @@ export class DeadLetterIndex {
     this.#times.unshift(...earlier.map(({ leftAtMs }) => leftAtMs))
     this.#sizes.unshift(...earlier.map(({ bytes }) => bytes))
     for (const { bytes } of earlier) this.#bytes += bytes
+    assert(this.#ids.length === this.#times.length, 'each dead letter has a time')
+    assert(this.#ids.length === this.#sizes.length, 'each dead letter has a size')
   }
 
   /** Returns whether the dead letter existed. */
@@ -55,6 +58,7 @@ export class DeadLetterIndex {
     const place = this.#ids.indexOf(updateId)
     if (place === -1) return false
     this.#bytes -= this.#sizes[place] ?? 0
+    assert(this.#bytes >= 0, 'a dead letter is removed once')
     this.#ids.splice(place, 1)
     this.#times.splice(place, 1)
     this.#sizes.splice(place, 1)

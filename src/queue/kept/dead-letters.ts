@@ -8,6 +8,7 @@
  * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
  * turn of the event loop, so no dead letter is removed twice.
  */
+import assert from 'node:assert/strict'
 import { deadLetterLifeMs, deadLettersPerRead, mib } from '../../kit/limits.ts'
 import { updateIdEnd } from '../../shard/records/record-keys.ts'
 import type { DeadLetterOperation, RemoveDeadLettersOperation } from '../../shard/operations.ts'
@@ -154,6 +155,7 @@ export class DeadLetters {
 
   /** Tells whether the index has this id. The index must have been read. */
   has(updateId: number): boolean {
+    assert(this.#isRead, 'the index has been read')
     return this.#index.has(updateId)
   }
 
@@ -169,6 +171,7 @@ export class DeadLetters {
    * @returns the operation that makes the removal durable; the caller commits it in the same turn
    */
   take(updateIds: readonly number[]): RemoveDeadLettersOperation {
+    assert(this.#isRead, 'what is taken out of the index was found in it')
     for (const updateId of updateIds) this.#index.remove(updateId)
     return { kind: 'removeDeadLetters', queue: this.#stored.id, updateIds }
   }
@@ -284,6 +287,7 @@ export class DeadLetters {
         found.push({ updateId, leftAtMs, bytes: text.length })
       }
       damagedIds.push(...page.damagedIds)
+      assert(page.next > from, 'the reading of the index goes on')
       from = page.next
     }
     this.#index.addEarlier(found)

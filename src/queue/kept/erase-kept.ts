@@ -2,6 +2,7 @@
  * Deletes what a queue keeps of updates that have left it, of those that an erasure means: single ones, those out of the runs
  * that they left with, and those below the floor that nobody keeps and that are about to be deleted.
  */
+import assert from 'node:assert/strict'
 import { mib } from '../../kit/limits.ts'
 import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
@@ -56,6 +57,7 @@ export async function eraseKept(
         if (found.operation !== undefined) await shard.commit([found.operation], { waited: true })
         return found
       })
+      assert(next > from, 'an erasure goes on')
       count += counted.length
       erasing.counted(counted)
       from = next

@@ -10,6 +10,7 @@
  * A look reads at most `lookedAtMax` records, then it returns what it has found, and where to continue. Whoever asks for it pays for
  * each read, and the next one waits while the payer is over its budget.
  */
+import assert from 'node:assert/strict'
 import { mib } from '../../kit/limits.ts'
 import { updateIdEnd } from '../../shard/records/record-keys.ts'
 import type { LeaveReason } from '../../shard/records/record.ts'
@@ -109,6 +110,7 @@ export class LookBack {
     { after, before: to = updateIdEnd, limit }: LookRange,
     payer?: LookPayer,
   ): Promise<FoundPage> {
+    assert(limit > 0, 'a look may find an update')
     await this.#stored.settled()
     const updates: FoundUpdate[] = []
     let bytes = 0

@@ -17,6 +17,7 @@
  * A caller that needs the oldest updates in memory closes the gap first: the window is unloaded and begins again at the
  * floor.
  */
+import assert from 'node:assert/strict'
 import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from '../limits.ts'
 import { type PushOperation, textBytesOf } from '../../shard/operations.ts'
 import type { QueueState } from '../../shard/records/record.ts'
@@ -192,6 +193,7 @@ export class Backlog {
 
   /** Returns the id of the `nth`-newest update. All updates must be loaded. */
   newestId(nth: number): number | undefined {
+    assert(this.isLoaded, 'all updates are loaded')
     return this.#window.idBeforeNewest(nth - 1)
   }
 
@@ -218,6 +220,7 @@ export class Backlog {
   /** Appends updates read from disk. The read began at the current `loadedTo` or below. */
   load({ updates, next }: UpdatesRead): void {
     if (this.#isDetached) return
+    assert((updates.at(-1)?.updateId ?? -1) < next, 'a read goes on after its last update')
     const isFirst = this.#window.liveCount === 0
     this.#window.reserve(textBytesSum(updates) + updates.length * updateEnvelopeBytes)
     for (const update of updates) {

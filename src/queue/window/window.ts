@@ -12,6 +12,7 @@
  * memory, where the compression thread reads them without a copy. The garbage collector frees a chunk with the last entry
  * that refers to it.
  */
+import assert from 'node:assert/strict'
 import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from '../limits.ts'
 import { sumWith } from './page.ts'
 import type { QueuedUpdate } from '../queued-update.ts'
@@ -444,6 +445,7 @@ export class WindowBudget {
   #usedBytes = 0
 
   constructor(bytesMax: number) {
+    assert(bytesMax >= 0, 'a budget is no debt')
     this.bytesMax = bytesMax
   }
 
