@@ -33,7 +33,7 @@ import {
   parseTarget,
   runsMethods,
 } from '../http/target.ts'
-import type { UpdatesReply } from './updates-reply.ts'
+import type { UpdatesReply } from './get-updates.ts'
 import type { Log, Surroundings } from '../kit/surroundings.ts'
 
 /** Limits how often a client address may look up unknown tokens (protocol.md §2). */

@@ -14,8 +14,7 @@ import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/allowed-updates.ts'
 import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypes, defaultTypesMask } from '../kit/update-types.ts'
-import type { QueueLevels } from '../queue/queue-levels.ts'
-import type { QueueLimits } from '../queue/queue-limits.ts'
+import type { QueueLevels, QueueLimits } from '../queue/queue-limits.ts'
 import {
   longestRetention,
   type OwnRetention,

@@ -11,7 +11,13 @@
  */
 import assert from 'node:assert/strict'
 import type { Timer } from '../kit/clock.ts'
-import { classifyResponse, describeStatus, isGone, isSick } from './attempts/classify-response.ts'
+import {
+  classifyResponse,
+  describeStatus,
+  isGone,
+  isSick,
+  GoneClock,
+} from './attempts/classify-response.ts'
 import { AttemptLog } from './attempts/attempt-log.ts'
 import {
   AttemptRecorder,
@@ -28,7 +34,6 @@ import {
 import { type DeliveryLimit, DeliveryPace } from './pace/delivery-pace.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint/endpoint.ts'
-import { GoneClock } from './pace/gone-clock.ts'
 import type { Waiting } from './attempts/health.ts'
 import type { Lane } from './lanes/lane.ts'
 import type { LoadedBytes } from './lanes/lane-window.ts'

@@ -20,11 +20,10 @@
  * updates, and concerns only keys that have failed, are parked, or have a backlog.
  */
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
-import { DueHeap } from './lanes/due-heap.ts'
+import { DueHeap, ReadyLanes } from './lanes/ready-lanes.ts'
 import { Fifo } from '../kit/fifo.ts'
 import { Lane, type LaneTurn } from './lanes/lane.ts'
 import { LaneWindow, type LaneWindowOptions } from './lanes/lane-window.ts'
-import { ReadyLanes } from './lanes/ready-lanes.ts'
 import { retryDelayMs } from './pace/retry.ts'
 
 /** The settings and limits of a `DeliveryState`. */

@@ -28,8 +28,8 @@ import { type Advanced, Backlog, type AdvancedRange } from './window/backlog.ts'
 import type { DeadLetters } from './kept/dead-letters.ts'
 import type { Erasing } from './kept/erase-kept.ts'
 import { randomFirstId } from '../shard/id-mark.ts'
-import type { QueueLevels } from './queue-levels.ts'
 import {
+  type QueueLevels,
   assertRoom,
   assertRoomForReplay,
   type QueueLimits,

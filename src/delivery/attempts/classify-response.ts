@@ -1,5 +1,4 @@
-/** Interprets an endpoint's HTTP response in our own words. No other file reads a raw status. */
-
+/** Interprets an endpoint's HTTP responses in our own words. No other file reads a raw status. */
 import { STATUS_CODES } from 'node:http'
 import type { FailureKind } from './failure.ts'
 
@@ -59,4 +58,40 @@ export function describeStatus(status: number): string {
 /** True for `Webhook-Delivery: abort-message`, alone or in a list. */
 function hasAbort(deliveryOrder: string): boolean {
   return deliveryOrder.split(',').some((order) => order.trim().toLowerCase() === 'abort-message')
+}
+
+export type GoneVerdict = 'unchanged' | 'changed' | 'closed'
+
+/**
+ * With 410 Gone an endpoint says that its bot has given it up. A single 410 may come from a deployment. So the first 410
+ * starts a clock, any other response stops it, and only a 410 later than the timeout after the start closes the webhook.
+ * The start is persisted; otherwise a server that restarts once a day would never close a webhook. Failures without a
+ * response do not change the clock.
+ */
+export class GoneClock {
+  readonly #timeoutMs: number
+  #sinceMs: number | undefined
+
+  constructor(timeoutMs: number, sinceMs: number | undefined) {
+    this.#timeoutMs = timeoutMs
+    this.#sinceMs = sinceMs
+  }
+
+  /** Wall time of the first 410. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs
+  }
+
+  answered(saysGone: boolean, nowMs: number): GoneVerdict {
+    if (!saysGone) {
+      if (this.#sinceMs === undefined) return 'unchanged'
+      this.#sinceMs = undefined
+      return 'changed'
+    }
+    if (this.#sinceMs === undefined) {
+      this.#sinceMs = nowMs
+      return 'changed'
+    }
+    return nowMs - this.#sinceMs > this.#timeoutMs ? 'closed' : 'unchanged'
+  }
 }

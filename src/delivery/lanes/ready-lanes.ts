@@ -1,5 +1,6 @@
 /**
- * The lanes whose first update can be sent. They take turns by what is known of their keys, so that the good ones come
+ * The lanes in the order in which they come: those that wait by the time at which they are due (`DueHeap`), and those whose first
+ * update can be sent (`ReadyLanes`). These take turns by what is known of their keys, so that the good ones come
  * first and nothing starves:
  *
  *     first     the last attempt succeeded, or the newest key that was not tried while others fail   2 turns of 4
@@ -8,6 +9,7 @@
  *
  * A turn that nobody takes goes to another.
  */
+import assert from 'node:assert/strict'
 import { Fifo } from '../../kit/fifo.ts'
 import type { Lane, LaneTurn } from './lane.ts'
 
@@ -50,5 +52,72 @@ export class ReadyLanes {
         if (lane !== undefined) visit(lane)
       }
     }
+  }
+}
+
+/**
+ * Lanes that wait, with the lane on top that is due first: by `dueMs`, which is monotonic. It is a binary heap because a failing bot
+ * has thousands of them.
+ */
+export class DueHeap {
+  readonly #lanes: Lane[] = []
+
+  /** When the first lane is due; undefined if no lane waits. */
+  get firstDueMs(): number | undefined {
+    return this.#lanes[0]?.dueMs
+  }
+
+  get size(): number {
+    return this.#lanes.length
+  }
+
+  push(lane: Lane): void {
+    assert(Number.isFinite(lane.dueMs), 'a lane that waits is due at some time')
+    const lanes = this.#lanes
+    let at = lanes.push(lane) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      const parent = lanes[above]
+      if (parent === undefined || parent.dueMs <= lane.dueMs) break
+      lanes[at] = parent
+      at = above
+    }
+    lanes[at] = lane
+  }
+
+  /** Removes and returns the lane that is due first, if it is due. */
+  popDue(nowMs: number): Lane | undefined {
+    const lanes = this.#lanes
+    const top = lanes[0]
+    if (top === undefined || top.dueMs > nowMs) return undefined
+    const last = lanes.pop()
+    if (last !== undefined && lanes.length > 0) this.#sink(last)
+    return top
+  }
+
+  /** Removes and returns the lanes that are wanted. Takes a while if many lanes wait. */
+  take(isWanted: (lane: Lane) => boolean): readonly Lane[] {
+    const lanes = this.#lanes.splice(0)
+    for (const lane of lanes) if (!isWanted(lane)) this.push(lane)
+    return lanes.filter(isWanted)
+  }
+
+  clear(): void {
+    this.#lanes.length = 0
+  }
+
+  #sink(lane: Lane): void {
+    const lanes = this.#lanes
+    let at = 0
+    for (;;) {
+      const left = lanes[2 * at + 1]
+      const right = lanes[2 * at + 2]
+      const useRight = right !== undefined && left !== undefined && right.dueMs < left.dueMs
+      const child = useRight ? right : left
+      if (child === undefined || child.dueMs >= lane.dueMs) break
+      lanes[at] = child
+      at = 2 * at + (useRight ? 2 : 1)
+    }
+    lanes[at] = lane
   }
 }

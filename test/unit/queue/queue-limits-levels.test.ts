@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NewOperatorEvent } from '../../../src/kit/operator-event.ts'
-import { highQueuesMax, QueueLevels } from '../../../src/queue/queue-levels.ts'
+import { highQueuesMax, QueueLevels } from '../../../src/queue/queue-limits.ts'
 import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UnwrittenRemovals } from '../../../../src/queue/window/unwritten-removals.ts'
+import { UnwrittenRemovals } from '../../../src/queue/queue-reader.ts'
 
 test('removals that are written during a read are remembered until its end, however many', async () => {
   const removals = new UnwrittenRemovals()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GoneClock } from '../../../../src/delivery/pace/gone-clock.ts'
+import { GoneClock } from '../../../../src/delivery/attempts/classify-response.ts'
 
 test('the first 410 starts the clock, any other response stops it, and a 410 past the timeout removes the webhook', () => {
   const clock = new GoneClock(1_000, undefined)
