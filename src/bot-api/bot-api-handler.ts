@@ -283,9 +283,9 @@ export class BotApiHandler {
     const { socket } = request
     watchClose(socket, presence)
     reply.then(
-      (given) => {
+      (methodReply) => {
         unwatchClose(socket, presence)
-        return this.#sendSafely({ request, response, queue }, given)
+        return this.#sendSafely({ request, response, queue }, methodReply)
       },
       (error: unknown) => {
         unwatchClose(socket, presence)

@@ -11,18 +11,18 @@ const shownType = /^[\w.+-]{1,32}\/[\w.+-]{1,32}$/
  * Returns a sentence for the health of the bot. Call this when the parameters were read.
  *
  * @param method - the method that was called
- * @param own - its parameters
+ * @param known - its parameters
  * @returns undefined if all is as it should be
  */
 export function paramsNote(
   method: string,
   params: Params,
-  own: readonly string[],
+  known: readonly string[],
 ): string | undefined {
   const { misread, unreadBody } = params
   let unknown: string[] | undefined
   for (const name of params.names()) {
-    if (own.includes(name)) continue
+    if (known.includes(name)) continue
     unknown ??= []
     unknown.push(name)
   }

@@ -16,7 +16,7 @@ import { paramsNote, typesNote } from './params-note.ts'
 import type { Params } from './params.ts'
 
 const connectionsDefault = 40
-const own = [
+const ownParams = [
   'url',
   'certificate',
   'ip_address',
@@ -62,7 +62,7 @@ export function makeSetWebhook(
     if (url === undefined) {
       if (mayMeanUrl(params)) throw misplacedUrl()
       const dropsPending = params.boolean('drop_pending_updates')
-      queue.note('setWebhook', paramsNote('setWebhook', params, own))
+      queue.note('setWebhook', paramsNote('setWebhook', params, ownParams))
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
     const sealedTokenFor = (): string | undefined => sealToken?.(token)
@@ -91,7 +91,7 @@ export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promi
   const description = await queue.webhook.set(readWebhook(webhook))
   const { params } = webhook
   queue.note('allowed_updates', typesNote(params.text('allowed_updates') ?? ''))
-  queue.note('setWebhook', paramsNote('setWebhook', params, own))
+  queue.note('setWebhook', paramsNote('setWebhook', params, ownParams))
   return description
 }
 

@@ -29,7 +29,7 @@ export interface WebhookServices {
     },
   ): Promise<EndpointCheck>
   /** Returns the requests of deliveries as operators see them. */
-  requestOf(of: WebhookOfQueue): ShownRequest
+  requestOf(webhook: WebhookOfQueue): ShownRequest
   createDispatcher(request: DispatcherRequest): WebhookDispatcher
   /** `--max-webhook-connections`: a larger stored value counts as this one. */
   readonly connectionsMax: number

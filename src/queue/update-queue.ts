@@ -476,10 +476,10 @@ export class UpdateQueue implements DeliverySource {
   #traceConfirmed(traced: readonly WindowEntry[]): void {
     const { tracer, clock } = this.#options
     const endMs = clock.nowMs()
-    const of = queueParts(this.id)
+    const names = queueParts(this.id)
     for (const { traceparent, updateId, storedAtMs: startMs } of traced) {
       if (traceparent === undefined) continue
-      tracer?.waited({ ...of, traceparent, updateId, mode: 'polling', startMs, endMs })
+      tracer?.waited({ ...names, traceparent, updateId, mode: 'polling', startMs, endMs })
     }
   }
 

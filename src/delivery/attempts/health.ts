@@ -114,8 +114,8 @@ export interface HealthReport {
 /** Returns the state of a queue. */
 export function healthOf(facts: HealthFacts): HealthReport {
   const { troubles = [], notes } = facts
-  const own = sentenceOf(wordOf(facts), facts)
-  return { health: healthWord(facts), reason: [own, ...troubles, ...notes].join('; ') }
+  const sentence = sentenceOf(wordOf(facts), facts)
+  return { health: healthWord(facts), reason: [sentence, ...troubles, ...notes].join('; ') }
 }
 
 function sentenceOf(health: Health | undefined, facts: HealthFacts): string {

@@ -84,11 +84,11 @@ export function shownRequest({
 }): ShownRequest {
   const all = requestHeaders(options)
   const names = all.filter((_each, nth) => nth % 2 === 0)
-  const own = [...names, ...(isSigned ? signatureHeaderNames : [])]
+  const shownNames = [...names, ...(isSigned ? signatureHeaderNames : [])]
   return {
     method: 'POST',
     host: new URL(options.endpoint.origin).host,
-    headers: own.map((name, nth) => {
+    headers: shownNames.map((name, nth) => {
       const value = all[2 * nth + 1] ?? ''
       return { name, value: isPublicHeader(name, value) ? value : '***' }
     }),

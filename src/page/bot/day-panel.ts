@@ -81,8 +81,8 @@ function dataOf(
 ): Parameters<ReturnType<typeof lineChart>['show']>[0] {
   const values = all.map((line) => line.slice(0, -1))
   const notes = values.map((line) => format(line.findLast((value) => value !== null)))
-  const said = names.map(({ name }, nth) => `${name} ${notes[nth]}`)
-  return { times: times.slice(0, -1), values, notes, sentence: `last minute ${said.join(', ')}` }
+  const noted = names.map(({ name }, nth) => `${name} ${notes[nth]}`)
+  return { times: times.slice(0, -1), values, notes, sentence: `last minute ${noted.join(', ')}` }
 }
 
 function formatMs(ms: number | null | undefined): string {

@@ -61,14 +61,14 @@ export function historyPanel(context: PageContext, queue: BotQueueName): readonl
 function countsOf(history: HistoryShape): Omit<LineChartData, 'times'> {
   const counts = outcomes.map((outcome) => history.outcomes[outcome] ?? [])
   const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
-  const said = outcomes.flatMap((outcome, nth) =>
+  const sentences = outcomes.flatMap((outcome, nth) =>
     sums[nth] === 0 ? [] : [`${formatCount(sums[nth])} ${outcome.replaceAll('_', ' ')}`],
   )
   return {
     // A line that is always zero hides others.
     values: counts.map((minutes, nth) => (sums[nth] === 0 ? minutes.map(() => null) : minutes)),
     notes: sums.map((sum) => formatCount(sum)),
-    sentence: said.length === 0 ? 'no attempts' : said.join(', '),
+    sentence: sentences.length === 0 ? 'no attempts' : sentences.join(', '),
   }
 }
 

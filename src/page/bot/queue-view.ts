@@ -53,9 +53,9 @@ export function queueView(
     if (tab?.of.tab !== wanted.tab || tab.of.updateId !== wanted.updateId) {
       tab?.end()
       const { context: ofTab, end } = context.part()
-      const made = tabMakers[wanted.tab]?.(ofTab, wanted)
-      if (made === undefined) return
-      tab = { ...made, of: wanted, end }
+      const part = tabMakers[wanted.tab]?.(ofTab, wanted)
+      if (part === undefined) return
+      tab = { ...part, of: wanted, end }
       place.replaceChildren(tab.root)
       tabs.show(wanted.tab)
     }

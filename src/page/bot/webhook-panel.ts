@@ -139,10 +139,10 @@ function certificate(): HTMLElement {
 
 /** Returns the fields that were filled in. The server says what is wrong with a text that is no number. */
 function wantedWebhook(form: FormData): object {
-  const given = [...form].flatMap(([name, value]) =>
+  const filled = [...form].flatMap(([name, value]) =>
     typeof value === 'string' && value !== '' ? [[name, fieldOf(name, value)] as const] : [],
   )
-  return Object.fromEntries(given)
+  return Object.fromEntries(filled)
 }
 
 function fieldOf(name: string, text: string): unknown {

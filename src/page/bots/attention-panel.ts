@@ -46,7 +46,7 @@ export function attentionPanel(
   const title = element('h2', {}, 'Needs attention')
   let summary: SummaryShape | undefined
 
-  const show = (troubled: readonly TroubledBot[], of: SummaryShape): void => {
+  const show = (troubled: readonly TroubledBot[], sums: SummaryShape): void => {
     waiting.hidden = true
     root.classList.remove('arriving')
     const ids = new Set(troubled.map(({ listed }) => listed.bot_id))
@@ -62,17 +62,17 @@ export function attentionPanel(
       if (list.children[nth] !== row.root) list.insertBefore(row.root, list.children[nth] ?? null)
       row.show(each)
     }
-    const count = severities.reduce((sum, state) => sum + of.health[state], 0)
+    const count = severities.reduce((sum, state) => sum + sums.health[state], 0)
     well.hidden = count > 0
     list.hidden = count === 0
-    setElementText(well, wellText(of))
+    setElementText(well, wellText(sums))
     setElementText(title, count === 0 ? 'Nothing needs attention' : 'Needs attention')
-    showMore(count > troubled.length ? of : undefined)
+    showMore(count > troubled.length ? sums : undefined)
   }
-  const showMore = (of: SummaryShape | undefined): void => {
-    const states = of === undefined ? [] : severities.filter((state) => of.health[state] > 0)
+  const showMore = (sums: SummaryShape | undefined): void => {
+    const states = sums === undefined ? [] : severities.filter((state) => sums.health[state] > 0)
     more.hidden = states.length === 0
-    const texts = states.map((state) => `Show all ${formatCount(of?.health[state])} ${state}`)
+    const texts = states.map((state) => `Show all ${formatCount(sums?.health[state])} ${state}`)
     if (more.textContent === texts.join('')) return
     more.replaceChildren(
       ...states.map((state, nth) =>
@@ -82,9 +82,9 @@ export function attentionPanel(
   }
   const hurry = poll(pauseMs, async () => {
     if (summary === undefined) return
-    const of = summary
-    const found = await troubledBots(api, of)
-    show(found, of)
+    const sums = summary
+    const found = await troubledBots(api, sums)
+    show(found, sums)
   })
   const top = element('div', { class: 'heading' }, title, more)
   const root = element('section', { class: 'card arriving' }, top, well, waiting, list)

@@ -27,14 +27,14 @@ export function registerView({ api, atEnd, takesForeignTokens }: PageContext): P
   const next = element('div', { hidden: true })
   const register = async (): Promise<string> => {
     const form = new FormData(root)
-    const given = Object.fromEntries<unknown>([...form].filter(([, value]) => value !== ''))
-    const { bot_id: id, ...names } = given
+    const filled = Object.fromEntries<unknown>([...form].filter(([, value]) => value !== ''))
+    const { bot_id: id, ...names } = filled
     // The server says what is wrong with a text that is no number.
     const wanted = typeof id === 'string' ? wholeNumberOr(id) : id
     const body = { ...names, bot_id: wanted }
     const bot = await api.call('createBot', {}, { raw: JSON.stringify(body) })
     // The reader has the token that was given.
-    token.show('token' in given ? undefined : bot.token)
+    token.show('token' in filled ? undefined : bot.token)
     const href = botHash({ botId: `${bot.bot_id}`, isTest: false })
     const others = bot.same_username ?? []
     const same = `The username is also that of bot ${others.join(', ')}.`

@@ -54,15 +54,15 @@ export function dataTable<Row>(
       : openableRows({ row, columns, key: more.keyOf(row), detail: more.detailOf(row), open })
   const show = (rows: readonly Row[]): void => {
     root.hidden = rows.length === 0
-    const made = new Map<string, readonly HTMLElement[]>()
+    const wanted = new Map<string, readonly HTMLElement[]>()
     for (const row of rows) {
       let text = JSON.stringify(row)
-      while (made.has(text)) text += ' '
-      made.set(text, shown.get(text) ?? rowsOf(row))
+      while (wanted.has(text)) text += ' '
+      wanted.set(text, shown.get(text) ?? rowsOf(row))
     }
     const before = [...shown.values()].flat()
-    shown = made
-    replaceRows(body, before, [...made.values()].flat())
+    shown = wanted
+    replaceRows(body, before, [...wanted.values()].flat())
   }
   return { root, show }
 }

@@ -18,14 +18,14 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[Tag] {
-  const made = document.createElement(tag)
+  const created = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') made.addEventListener(name.slice(2), value)
-    else if (typeof value === 'boolean') made.toggleAttribute(name, value)
-    else if (value !== undefined) made.setAttribute(name, `${value}`)
+    if (typeof value === 'function') created.addEventListener(name.slice(2), value)
+    else if (typeof value === 'boolean') created.toggleAttribute(name, value)
+    else if (value !== undefined) created.setAttribute(name, `${value}`)
   }
-  made.append(...children.filter((child) => child !== undefined))
-  return made
+  created.append(...children.filter((child) => child !== undefined))
+  return created
 }
 
 /** Replaces the text of an element if it differs, so that a screen reader repeats nothing. */

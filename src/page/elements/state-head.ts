@@ -55,11 +55,11 @@ export function stateHead(
     setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
     word.root.hidden = false
     word.show(state.health ?? state.mode)
-    const said = botSentence(state, clock.nowMs() / 1_000)
+    const spoken = botSentence(state, clock.nowMs() / 1_000)
     sentence.className = 'lead-sentence'
-    setElementText(sentence, said.lead)
-    setElementText(more, said.more)
-    verdict.title = `${said.lead} ${said.more}`
+    setElementText(sentence, spoken.lead)
+    setElementText(more, spoken.more)
+    verdict.title = `${spoken.lead} ${spoken.more}`
     heard.say(state.health ?? 'polling')
     isKnown = true
     figures.root.hidden = false

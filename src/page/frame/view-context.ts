@@ -56,7 +56,7 @@ export function rightsOfSession({ bots, scopes, ...server }: RightsShape): Reade
 
 function keepQuery(query: Readonly<Record<string, string>>): void {
   const [path = '#/'] = (location.hash || '#/').split('?')
-  const given = Object.entries(query).filter(([, value]) => value !== '')
-  const text = new URLSearchParams(given.map(([name, value]) => [name, value])).toString()
+  const kept = Object.entries(query).filter(([, value]) => value !== '')
+  const text = new URLSearchParams(kept.map(([name, value]) => [name, value])).toString()
   history.replaceState(null, '', text === '' ? path : `${path}?${text}`)
 }

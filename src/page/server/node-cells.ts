@@ -87,15 +87,16 @@ export function workerCells(
   worker: WorkerShape,
   shards: readonly NodeShardShape[],
 ): readonly Cell[] {
-  const own = shards.filter((shard) => shard.worker === worker.worker)
-  const troubles = troublesOf(own)
+  const served = shards.filter((shard) => shard.worker === worker.worker)
+  const troubles = troublesOf(served)
   return [
     plain(`${worker.worker}`),
     stateCell(worker.state),
     {
-      text: [rangesText(own.map(({ shard }) => shard)), ...troubles.map(({ text }) => text)].join(
-        ', ',
-      ),
+      text: [
+        rangesText(served.map(({ shard }) => shard)),
+        ...troubles.map(({ text }) => text),
+      ].join(', '),
       style: worstStyle(troubles),
     },
     { text: formatCount(worker.restarts), style: worker.restarts > 0 ? 'degraded' : '' },
