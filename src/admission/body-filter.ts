@@ -14,7 +14,7 @@ import { PostboteError } from '../kit/errors.ts'
 import {
   botIdOfPortalCall,
   isPortalTarget,
-  parseTarget,
+  targetOf,
   isForUpstream,
   runsMethods,
 } from '../http/target.ts'
@@ -70,9 +70,8 @@ export class BodyFilter {
   /** Throws the error that the bot API throws. */
   #isWantedByBot(request: IncomingMessage, isRemote: boolean): boolean {
     const { filter, takesForeignTokens, hasUpstream } = this.#options
-    const { url = '/' } = request
-    const target = parseTarget(url)
-    if (target.kind === 'unknown' || (!hasUpstream && isForUpstream(url))) return false
+    const target = targetOf(request)
+    if (target.kind === 'unknown' || (!hasUpstream && isForUpstream(request))) return false
     if (target.kind === 'method' && !runsMethods(request)) return false
     parseToken(target.token, filter, isRemote || takesForeignTokens)
     return true

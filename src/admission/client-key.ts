@@ -19,7 +19,7 @@ export interface ClientKey {
 }
 
 export function clientKey(address: string): ClientKey {
-  // http/client-address.ts writes an IPv6 client as its /64 network.
+  // http/client.ts writes an IPv6 client as its /64 network.
   const parsed = ipAddressBytes(address.endsWith('/64') ? address.slice(0, -3) : address)
   if (parsed === undefined) return { high: 2, low: 0 }
   const bytes = unmappedBytes(parsed)

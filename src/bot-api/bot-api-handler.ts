@@ -30,10 +30,11 @@ import {
   isFilePath,
   isMethodName,
   type MethodTarget,
-  parseTarget,
+  targetOf,
   runsMethods,
 } from '../http/target.ts'
 import type { UpdatesReply } from './get-updates.ts'
+import type { Client } from '../http/client.ts'
 import type { Log, Surroundings } from '../kit/surroundings.ts'
 
 /** Limits how often a client address may look up unknown tokens (protocol.md §2). */
@@ -67,7 +68,7 @@ export interface BotApiHandlerOptions
   readonly log: Pick<Log, 'error'>
   /** The budget for bodies of own methods. */
   readonly bodies: BodyBudget<IncomingMessage>
-  clientAddressOf(request: IncomingMessage): string
+  clientOf(request: IncomingMessage): Pick<Client, 'address'>
   /** Charges a bot and its client for the work that a call with a body causes. */
   readonly budget?: Pick<BudgetGate, 'turn' | 'begin' | 'spent' | 'noteNoToken'> | undefined
   /** Called when the refusal of this request is delayed. The returned function is called when the refusal goes out. */
@@ -132,7 +133,7 @@ export class BotApiHandler {
   handle(request: IncomingMessage, response: ServerResponse, passOn?: PassOn): void {
     this.#options.counters.add('requests_bot', 1)
     try {
-      const target = parseTarget(request.url ?? '/')
+      const target = targetOf(request)
       const isFile = target.kind === 'file'
       if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
         const detail = addressHint(request.url ?? '/')
@@ -323,7 +324,7 @@ export class BotApiHandler {
       // Nothing reads this body, so what arrives of it while the refusal waits is discarded.
       if (hasBody(request)) dropBody(request)
       const released = this.#options.holding?.(request)
-      const release = await this.#options.pacing.hold(this.#options.clientAddressOf(request))
+      const release = await this.#options.pacing.hold(this.#options.clientOf(request).address)
       released?.()
       isClosing = release === 'close'
     } else if (error.status === 429) {
@@ -336,7 +337,7 @@ export class BotApiHandler {
   #gated(request: IncomingMessage, error: PostboteError): PostboteError {
     if (error.code !== 'UNKNOWN_TOKEN') return error
     const { clock, creationGate } = this.#options
-    const address = this.#options.clientAddressOf(request)
+    const { address } = this.#options.clientOf(request)
     const slot = creationGate.takeCreationSlot(address, clock.nowMs())
     if (slot.ok) return error
     return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS, cause: error })

@@ -63,5 +63,5 @@ export function createBotApi(options: BotApiHandlerOptions): BotApi {
  * and reply objects. Fastify gets requests with other verbs and those for the upstream server.
  */
 function isPlain(request: IncomingMessage, hasUpstream: boolean): boolean {
-  return runsMethods(request) && !(hasUpstream && isForUpstream(request.url ?? '/'))
+  return runsMethods(request) && !(hasUpstream && isForUpstream(request))
 }

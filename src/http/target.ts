@@ -2,7 +2,7 @@
  * Parses the target of a request: `/bot<TOKEN>/METHOD`, `/bot<TOKEN>/test/METHOD` or `/file/bot<TOKEN>/PATH`, and the
  * bot id for routing.
  *
- * All targets are in their plain spelling (http/plain-target.ts). `parseTarget` runs for every request, so the usual path is
+ * All targets are in their plain spelling (http/plain-target.ts). `targetOf` is asked for every request, so the usual path is
  * parsed without decoding or regular expressions. The path is split before the rest of it is decoded, so an encoded slash
  * cannot move the boundary between token and method.
  */
@@ -49,6 +49,19 @@ const ownMethods: ReadonlySet<string> = new Set(ownMethodNames)
 export type Target = MethodTarget | FileTarget | { readonly kind: 'unknown' }
 
 const unknownTarget: Target = { kind: 'unknown' }
+
+const parsedTarget: unique symbol = Symbol('parsed target')
+
+declare module 'http' {
+  interface IncomingMessage {
+    [parsedTarget]?: Target
+  }
+}
+
+/** Returns what a request asks for. Its target is parsed once, in its plain spelling. */
+export function targetOf(request: Pick<IncomingMessage, 'url' | typeof parsedTarget>): Target {
+  return (request[parsedTarget] ??= parseTarget(request.url ?? '/'))
+}
 
 /**
  * Parses the target of a request.
@@ -217,8 +230,8 @@ export function isMethodName(text: string): boolean {
 }
 
 /** Whether a request is for a file or for a method that this server does not implement, so that its body is forwarded. */
-export function isForUpstream(url: string): boolean {
-  const target = parseTarget(url)
+export function isForUpstream(request: Parameters<typeof targetOf>[0]): boolean {
+  const target = targetOf(request)
   if (target.kind !== 'method') return target.kind === 'file'
   return !ownMethods.has(target.method)
 }

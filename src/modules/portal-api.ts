@@ -23,6 +23,7 @@ import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
 import { isAudited } from '../api/operation.ts'
 import type { StoredPortalLink } from '../shard/records/bot-record.ts'
+import type { Client } from '../http/client.ts'
 import type { PortalRight } from '../kit/rights.ts'
 import { endpointChecksMax } from '../delivery/endpoint-check.ts'
 import { chargeCalls, payForCall } from '../admission/budgets/charge-calls.ts'
@@ -45,7 +46,7 @@ import { addWebhookRoutes } from '../features/bots/webhook-routes.ts'
 export interface PortalApiOptions extends PrivateApiOptions {
   readonly pacing: Pick<TokenRefusals, 'hold'>
   readonly creationGate: CreationGate
-  clientAddressOf(request: IncomingMessage): string
+  clientOf(request: IncomingMessage): Pick<Client, 'address'>
   /** Called when the refusal of this request is delayed. The returned function is called when the refusal goes out. */
   holding(request: IncomingMessage): () => void
   /** Whether the request came to the public listener. */
@@ -211,7 +212,7 @@ class PortalGuard {
   async refusalOf({ raw }: FastifyRequest, reply: FastifyReply): Promise<PostboteError> {
     const options = this.#options
     options.onRefused(raw)
-    const address = options.clientAddressOf(raw)
+    const { address } = options.clientOf(raw)
     // Nothing reads this body, so what arrives of it while the refusal waits is discarded.
     if (hasBody(raw)) dropBody(raw)
     const slot = options.creationGate.takeCreationSlot(address, options.clock.nowMs())

@@ -66,7 +66,8 @@ import type { UpstreamServices } from '../bot-api/upstream-services.ts'
 import { workerKeys } from '../worker/worker-keys.ts'
 import { WebhookFactory } from '../worker/webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from '../features/events/worker-events.ts'
-import { clientAddressOf, workerGate } from '../worker/worker-gate.ts'
+import { workerGate } from '../worker/worker-gate.ts'
+import { type ClientOf, clientsBy } from '../http/client.ts'
 import { PortalListener } from './portal-listener.ts'
 import { PublicProbes } from './public-probes.ts'
 import { deliveryModules } from './delivery-modules.ts'
@@ -112,6 +113,7 @@ interface Parts extends WorkerAppContext {
   readonly map: ShardMap
   readonly router: RequestRouter
   readonly guard: PrivateApiGuard
+  readonly clientOf: ClientOf
   readonly gate: BudgetGate
   readonly bodies: BodyBudgets
   /** Set only with `--upstream`. */
@@ -136,10 +138,23 @@ export async function prepareWorkerApp(
   const engine = await engineOf(settings.store)
   const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
   const guard = guardOf(context, memory, databases)
-  const gate = workerGate(clock, guard, callTable)
-  const bodies = bodiesOf(slot, guard, gate)
+  const clientOf = clientsBy((request) => guard.holderOf(request))
+  const gate = workerGate(clock, clientOf, callTable)
+  const bodies = bodyBudgets(slot, clientOf, (request, pieces) => gate.notePieces(request, pieces))
   const events = workerEvents({ ...context, engine, memory }, slot)
-  const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
+  const made = {
+    memory,
+    engine,
+    databases,
+    slot,
+    map,
+    guard,
+    clientOf,
+    gate,
+    bodies,
+    upstream,
+    events,
+  }
   const exporter = spanExporterOf(context, slot)
   const tracer = tracerOf(context, exporter)
   const common = { ...context, ...made, tracer }
@@ -228,18 +243,6 @@ function tracerOf(
   return config.traceContext || exporter !== undefined ? new Tracer(exporter?.report) : undefined
 }
 
-function bodiesOf(
-  slot: MetricSlot,
-  guard: PrivateApiGuard,
-  gate: ReturnType<typeof workerGate>,
-): ReturnType<typeof bodyBudgets> {
-  return bodyBudgets(
-    slot,
-    (request) => guard.holderOf(request),
-    (request, pieces) => gate.notePieces(request, pieces),
-  )
-}
-
 function guardOf(
   { settings }: WorkerAppContext,
   { endedSessions }: SharedMemory,
@@ -300,24 +303,23 @@ function pacingOf({ clock, memory }: Parts): TokenRefusals {
 
 /** What the servers of a worker ask about connections, about keys and what they cost. */
 function serverOptionsOf(parts: Parts) {
-  const { gate, guard, settings, slot } = parts
+  const { clientOf, gate, settings, slot } = parts
   return {
     onRefused: () => slot.add('connections_refused', 1),
     certificates: settings.certificates,
     onHandshake: (isSecured: boolean) =>
       slot.add(isSecured ? 'tls_handshakes' : 'tls_handshakes_failed', 1),
     pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
-    holderOf: (request: IncomingMessage) => guard.holderOf(request),
+    clientOf,
     holderWaitMs: (holder: string) => gate.holderWaitMs(holder),
     onPieces: (request: IncomingMessage, pieces: number) => gate.notePieces(request, pieces),
   }
 }
 
 /** The calls of keys wait for later turns (call-turns.ts); a client over its budget gets one response. */
-function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
+function pipelinedPerTurnMaxOf({ clientOf, gate }: Parts): (request: IncomingMessage) => number {
   return (request) => {
-    const isPrivate = requestOrigin(request)?.listener === 'private'
-    if (isPrivate && guard.holderOf(request) !== undefined) return Infinity
+    if (clientOf(request).holder !== undefined) return Infinity
     return gate.isOver(request) ? 1 : pipelinedPerTurnMax
   }
 }
@@ -476,7 +478,7 @@ function botApiOf(
     healthOf: config.healthInWebhookInfo ? (queue) => own.registry.healthOf(queue) : undefined,
     upstream: upstream?.proxy,
     sealToken: sealerOf(parts),
-    clientAddressOf,
+    clientOf: parts.clientOf,
     budget: parts.gate,
     holding: (request) => holdConnection(request.socket),
   })
@@ -551,7 +553,7 @@ function privateOptionsOf(
 }
 
 function portalOf(
-  { router, memory, bodies }: Parts,
+  { router, memory, bodies, clientOf }: Parts,
   options: PrivateApiOptions,
   pacing: TokenRefusals,
 ): PortalListener {
@@ -561,7 +563,7 @@ function portalOf(
     bodies: bodies.bot,
     pacing,
     creationGate: memory.clients,
-    clientAddressOf,
+    clientOf,
     holding: (request) => holdConnection(request.socket),
     isPublic: ({ raw }) => requestOrigin(raw)?.listener === 'bot',
   })

@@ -28,6 +28,7 @@ import { refusePrivate } from '../http/private-error.ts'
 import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../http/limits.ts'
 import { hurry } from '../http/once-closed.ts'
 import { plainTarget } from '../http/plain-target.ts'
+import { type Client, type ClientOf, clientsBy } from '../http/client.ts'
 import { requestTimeoutMs, streamIdleMs, unavailableRetryAfterS } from '../kit/limits.ts'
 import { BodyDeadline } from '../admission/connections/body-deadline.ts'
 import { CallTurns } from '../admission/budgets/call-turns.ts'
@@ -79,8 +80,8 @@ export interface ServedApp {
   mayLast?(request: IncomingMessage): boolean
   /** Returns how many pipelined requests of this client one turn of the event loop serves (pipeline-limit.ts). */
   pipelinedPerTurnMax?(request: IncomingMessage): number
-  /** Returns whose key a request to the private listener has: `root`, the id of a key, or undefined. */
-  holderOf?(request: IncomingMessage): string | undefined
+  /** Without it, no key is known. */
+  readonly clientOf?: ClientOf
   /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
   holderWaitMs?(holder: string): number
   /** Called for the small pieces in which the body of a request to the private listener arrives. */
@@ -123,6 +124,8 @@ const usualTimes: ConnectionTimes = {
   silentMs: { bot: silentBotConnectionMs, private: silentPrivateConnectionMs },
 }
 
+const withoutKeys = clientsBy(() => undefined)
+
 export class WorkerServers {
   readonly #options: WorkerServersOptions
   readonly #times: ConnectionTimes
@@ -153,7 +156,7 @@ export class WorkerServers {
       clock: options.clock,
       connectionsMax,
       mayLast,
-      holderOf: (request) => this.#app.holderOf?.(request),
+      clientOf: (request) => this.#clientOf(request),
       late: refuseLate,
       bound: (socket) => this.#lastResponses.bound(socket),
     })
@@ -345,11 +348,15 @@ export class WorkerServers {
     else this.#app.handlers[kind](request, response)
   }
 
+  #clientOf(request: IncomingMessage): Client {
+    return (this.#app.clientOf ?? withoutKeys)(request)
+  }
+
   #startPrivate(request: IncomingMessage, response: ServerResponse): void {
     if (mayComeInPieces(request)) {
       gatherPieces(request, (pieces) => this.#app.onPieces?.(request, pieces))
     }
-    const holder = this.#app.holderOf?.(request)
+    const { holder } = this.#clientOf(request)
     if (holder === undefined) this.#app.handlers.private(request, response)
     else if (!this.#turns.enter(holder, response)) {
       const retryAfterS = unavailableRetryAfterS

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Counters } from '../../kit/counters.ts'
 import { BodyBudget, type BodySender } from './body-budget.ts'
-import { clientAddress, isShared } from '../../http/client-address.ts'
+import { type Client, type ClientOf, keyAccount } from '../../http/client.ts'
 import { requestOrigin } from '../../http/connection-origin.ts'
 import type { ListenerKind } from '../../http/listener.ts'
 import { mib } from '../../kit/limits.ts'
@@ -20,7 +20,7 @@ export const heldBodiesBytesMax = 64 * mib
 
 export function bodyBudgets(
   counters: Pick<Counters, 'add'>,
-  holderOf: (request: IncomingMessage) => string | undefined,
+  clientOf: ClientOf,
   onPieces?: (request: IncomingMessage, pieces: number) => void,
 ): BodyBudgets {
   const bytesMax = heldBodiesBytesMax
@@ -28,13 +28,13 @@ export function bodyBudgets(
     bot: new BodyBudget({
       bytesMax,
       counters,
-      senderOf: senderToBots,
+      senderOf: (request) => (isCountedHere(request) ? senderToBots(clientOf(request)) : undefined),
       ...(onPieces === undefined ? {} : { onPieces }),
     }),
     private: new BodyBudget({
       bytesMax,
       counters,
-      senderOf: (request) => producer(request, holderOf(request)),
+      senderOf: (request) => (isCountedHere(request) ? producer(clientOf(request)) : undefined),
     }),
   }
 }
@@ -52,28 +52,19 @@ export const heldBodiesShareBytesMax = 16 * mib
  */
 export const heldBodiesSharedAddressBytesMax = 48 * mib
 
-function senderToBots(request: IncomingMessage): BodySender | undefined {
-  const socketAddress = addressOfClient(request)
-  if (socketAddress === undefined) return undefined
-  const realIp = request.headers['x-real-ip']
-  return {
-    address: clientAddress(socketAddress, realIp),
-    shareBytesMax: isShared(socketAddress, realIp)
-      ? heldBodiesSharedAddressBytesMax
-      : heldBodiesShareBytesMax,
-  }
+function senderToBots({ address, isShared }: Client): BodySender {
+  const shareBytesMax = isShared ? heldBodiesSharedAddressBytesMax : heldBodiesShareBytesMax
+  return { address, shareBytesMax }
 }
 
 /** Many producers may have one key. The admin key has no share. */
-function producer(request: IncomingMessage, holder: string | undefined): BodySender | undefined {
-  if (addressOfClient(request) === undefined) return undefined
+function producer({ holder }: Client): BodySender {
   return holder === undefined || holder === 'root'
     ? { address: 'producers', shareBytesMax: heldBodiesBytesMax }
-    : { address: `key ${holder}`, shareBytesMax: heldBodiesSharedAddressBytesMax }
+    : { address: keyAccount(holder), shareBytesMax: heldBodiesSharedAddressBytesMax }
 }
 
-/** Returns undefined for a request that another worker forwarded: that worker counts the body. */
-function addressOfClient(request: IncomingMessage): string | undefined {
-  const origin = requestOrigin(request)
-  return origin === undefined || origin.hops > 0 ? undefined : origin.clientAddress
+/** The body of a request that another worker forwarded is counted there. */
+function isCountedHere(request: IncomingMessage): boolean {
+  return requestOrigin(request)?.hops === 0
 }

@@ -30,7 +30,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Clock } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { loopCostFreeMs } from '../../http/limits.ts'
-import { unixClient } from '../../http/client-address.ts'
+import { type ClientOf, keyAccount } from '../../http/client.ts'
 import { holdReading } from '../connections/hold-reading.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'
@@ -41,12 +41,9 @@ export interface BudgetGateOptions {
   readonly clock: Clock
   /** Returns the CPU time of this process in milliseconds. */
   readonly cpuMs: () => number
-  /** Returns the address under which the client of a request is counted (client-address.ts). */
-  readonly clientAddressOf: (request: IncomingMessage) => string
+  readonly clientOf: ClientOf
   /** Returns the bot that a request names, if any. */
   readonly botIdOf: (request: IncomingMessage) => number | undefined
-  /** Returns whose key a request to the private listener has: `root`, the id of a key, or undefined. */
-  readonly holderOf: (request: IncomingMessage) => string | undefined
   /** Returns whether a request has a valid key or a session, or asks for something that anybody may have at any time. */
   readonly isTrusted: (request: IncomingMessage) => boolean
   /** Refuses a request that cannot wait. */
@@ -167,7 +164,7 @@ export class BudgetGate {
     const nowMs = this.#options.clock.monotonicMs()
     if (!this.#isCrowded(nowMs)) return undefined
     const debtors = [debtorOf(botId)]
-    if (bodyBytes > loopFreeBodyBytes) debtors.unshift(this.#options.clientAddressOf(request))
+    if (bodyBytes > loopFreeBodyBytes) debtors.unshift(this.#options.clientOf(request).account)
     const debtor = debtors.find((each) => this.#waitMs(each, nowMs) > 0)
     if (debtor === undefined) return undefined
     if (this.#bodiesWaiting >= budgetBodiesMax) {
@@ -184,7 +181,9 @@ export class BudgetGate {
   /** Returns whether the client address of a request is over its budget, or has requests that wait. */
   isOver(request: IncomingMessage): boolean {
     const nowMs = this.#options.clock.monotonicMs()
-    return this.#isCrowded(nowMs) && this.#waitMs(this.#options.clientAddressOf(request), nowMs) > 0
+    return (
+      this.#isCrowded(nowMs) && this.#waitMs(this.#options.clientOf(request).account, nowMs) > 0
+    )
   }
 
   /** Records that a request to the bot API has no valid token: its cost in this turn of the event loop is charged in full. */
@@ -194,13 +193,13 @@ export class BudgetGate {
 
   /** Charges a request to the private listener that had no key, a wrong one, or one that may not do what it asked for. */
   noteRefused(request: IncomingMessage): void {
-    this.#chargeSender(request, privateRefusalCostMs)
+    this.#chargeClient(request, privateRefusalCostMs)
   }
 
   /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
   holderWaitMs(holder: string): number {
     const nowMs = this.#options.clock.monotonicMs()
-    return this.#budget.isAnyoneOver(nowMs) ? this.#budget.waitMs(keyDebtor(holder), nowMs) : 0
+    return this.#budget.isAnyoneOver(nowMs) ? this.#budget.waitMs(keyAccount(holder), nowMs) : 0
   }
 
   /**
@@ -208,7 +207,7 @@ export class BudgetGate {
    * sender is over its budget the connection is not read, and the held connections of a sender go on one after the other.
    */
   notePieces(request: IncomingMessage, pieces: number): void {
-    const debtor = this.#chargeSender(request, pieces * bodyPieceCostMs)
+    const debtor = this.#chargeClient(request, pieces * bodyPieceCostMs)
     if (this.#held.has(request)) return
     if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) return
     this.#held.add(request)
@@ -238,8 +237,8 @@ export class BudgetGate {
 
   /** Returns who pays for a call that has a valid key, or a link to this bot: the family of the key, or the bot. */
   payerOf(request: IncomingMessage, botId?: number): LoopPayer {
-    const { clock, holderOf } = this.#options
-    const holder = holderOf(request) ?? 'root'
+    const { clock, clientOf } = this.#options
+    const holder = clientOf(request).holder ?? 'root'
     const debtor = botId === undefined ? callsDebtor(holder) : debtorOf(botId)
     const isAdmin = debtor === adminDebtor
     const charge = (costMs: number): void =>
@@ -265,31 +264,17 @@ export class BudgetGate {
     return this.#waiting > 0 || this.#budget.isAnyoneOver(nowMs)
   }
 
-  #chargeClient(request: IncomingMessage, costMs: number): void {
-    const address = this.#options.clientAddressOf(request)
-    if (address !== unixClient) {
-      this.#budget.charge(address, costMs, this.#options.clock.monotonicMs())
-    }
-  }
-
-  /** Charges the key of a request, or else its client, and returns the name of the debtor. */
-  #chargeSender(request: IncomingMessage, costMs: number): string {
-    const holder = this.#options.holderOf(request)
-    if (holder === undefined) {
-      this.#chargeClient(request, costMs)
-      return this.#options.clientAddressOf(request)
-    }
-    const debtor = keyDebtor(holder)
-    if (holder !== 'root') {
-      this.#budget.charge(debtor, costMs, this.#options.clock.monotonicMs())
-    }
-    return debtor
+  /** Charges the client of a request, if it is charged at all, and returns the name under which it is counted. */
+  #chargeClient(request: IncomingMessage, costMs: number): string {
+    const { account, isCharged } = this.#options.clientOf(request)
+    if (isCharged) this.#budget.charge(account, costMs, this.#options.clock.monotonicMs())
+    return account
   }
 
   #pass(response: ServerResponse, start: () => void): void {
     const { req: request } = response
     const botId = this.#options.botIdOf(request)
-    const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)
+    const debtor = botId === undefined ? this.#options.clientOf(request).account : debtorOf(botId)
     const refuse = (error: PostboteError): void => this.#options.refuse(response, error)
     if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) start()
     else this.#enter(debtor, { request, start, refuse })
@@ -349,21 +334,15 @@ function debtorOf(botId: number): string {
   return `bot${botId}`
 }
 
-const keyPrefix = 'key '
-
-function keyDebtor(holder: string): string {
-  return keyPrefix + holder
-}
-
 /** Not the holder `root`, whose connections would be read later: they may have pushes. */
-const adminDebtor = keyDebtor('root, calls')
+const adminDebtor = keyAccount('root, calls')
 
 /** Returns who owes what the calls with a key cost that are no pushes. */
 function callsDebtor(holder: string): string {
-  return holder === 'root' ? adminDebtor : keyDebtor(holder)
+  return holder === 'root' ? adminDebtor : keyAccount(holder)
 }
 
 /** In the line of a key, connections that send a body may wait for as long as a body may take. */
 function isKey(debtor: string): boolean {
-  return debtor.startsWith(keyPrefix)
+  return debtor.startsWith(keyAccount(''))
 }

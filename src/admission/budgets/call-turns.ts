@@ -32,7 +32,7 @@ const waitingOn = Symbol('waiting calls')
 /** The waiting calls of a connection, and the line in which all of them wait and are counted, whatever keys they have. */
 interface Held {
   readonly calls: Fifo<ServerResponse>
-  readonly line: Line
+  readonly line: WaitingLine
   closed(): void
 }
 
@@ -41,7 +41,7 @@ interface WaitingSocket extends Socket {
 }
 
 /** The connections of one key that have waiting calls, those whose calls have begun, and what the key has begun in this turn. */
-interface Line {
+interface WaitingLine {
   readonly connections: Fifo<WaitingSocket>
   readonly unread: Fifo<() => void>
   begun: number
@@ -58,7 +58,7 @@ export const callsWaitingKeyShare = 1 / 2
 
 export class CallTurns {
   readonly #options: CallTurnsOptions
-  readonly #lines = new Map<string, Line>()
+  readonly #lines = new Map<string, WaitingLine>()
   readonly #letGo = new WeakMap<Socket, () => void>()
   #waiting = 0
 
@@ -87,7 +87,7 @@ export class CallTurns {
     return true
   }
 
-  #count(line: Line, calls: 1 | -1): void {
+  #count(line: WaitingLine, calls: 1 | -1): void {
     this.#waiting += calls
     line.waiting += calls
   }
@@ -100,16 +100,16 @@ export class CallTurns {
     return true
   }
 
-  #lineOf(holder: string, waitMs: number): Line {
+  #lineOf(holder: string, waitMs: number): WaitingLine {
     const known = this.#lines.get(holder)
     if (known !== undefined) return known
-    const line: Line = { connections: new Fifo(), unread: new Fifo(), begun: 0, waiting: 0 }
+    const line: WaitingLine = { connections: new Fifo(), unread: new Fifo(), begun: 0, waiting: 0 }
     this.#lines.set(holder, line)
     this.#later(holder, line, waitMs)
     return line
   }
 
-  #hold(line: Line, socket: WaitingSocket): Held {
+  #hold(line: WaitingLine, socket: WaitingSocket): Held {
     const calls = new Fifo<ServerResponse>()
     const closed = (): void => {
       while (calls.shift() !== undefined) this.#count(line, -1)
@@ -122,14 +122,14 @@ export class CallTurns {
     return held
   }
 
-  #later(holder: string, line: Line, waitMs: number): void {
+  #later(holder: string, line: WaitingLine, waitMs: number): void {
     const { clock } = this.#options
     const turn = (): void => this.#turn(holder, line)
     if (waitMs === 0) clock.soon(turn)
     else clock.after(waitMs, turn)
   }
 
-  #turn(holder: string, line: Line): void {
+  #turn(holder: string, line: WaitingLine): void {
     const { connections, unread } = line
     if (connections.length === 0) {
       const readOn = unread.shift()
@@ -154,7 +154,7 @@ export class CallTurns {
   }
 
   /** Begins the next call of a connection, and returns how many it has begun: 0 if its client is gone. */
-  #begin(line: Line, socket: WaitingSocket): number {
+  #begin(line: WaitingLine, socket: WaitingSocket): number {
     const held = socket[waitingOn]
     const response = held?.calls.shift()
     if (response !== undefined) {

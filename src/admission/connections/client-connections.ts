@@ -19,8 +19,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../kit/clock.ts'
 import { hasBody } from '../../http/body.ts'
-import { clientAddress } from '../../http/client-address.ts'
-import { type ConnectionOrigin, requestOrigin } from '../../http/connection-origin.ts'
+import type { ClientOf } from '../../http/client.ts'
+import type { ConnectionOrigin } from '../../http/connection-origin.ts'
 import { ConnectionPlaces, type ConnectionPlace } from './connection-places.ts'
 import { incomingOf, isAnswered } from '../../http/native-handle.ts'
 import type { ListenerKind } from '../../http/listener.ts'
@@ -30,8 +30,7 @@ export interface ClientConnectionsOptions {
   readonly connectionsMax: number
   /** Whether this request may take any time to arrive: its connection counts as busy until then. */
   readonly mayLast: (request: IncomingMessage) => boolean
-  /** Returns whose key a request to the private listener has: `root`, an id, or undefined. */
-  readonly holderOf: (request: IncomingMessage) => string | undefined
+  readonly clientOf: ClientOf
   /** Ends a connection to the private listener that shows no key. */
   readonly late: (socket: Socket) => void
   /** Bounds a connection that has given way and ends in order. */
@@ -135,7 +134,9 @@ export class ClientConnections {
     const place = socket[placeMark]
     if (place === undefined) return true
     const isBot = place.listener === 'bot'
-    if (isBot && !place.client.isProxy && isFromProxy(request)) this.#places.noteProxy(place)
+    const { clientOf } = this.#options
+    if (isBot && !place.client.isProxy && clientOf(request).isReported)
+      this.#places.noteProxy(place)
     if (place.state === 'held') return true
     const hasPlace = isBot || this.#showKey(request, place)
     place.moveTo(hasBody(request) ? 'receiving' : 'busy')
@@ -143,7 +144,7 @@ export class ClientConnections {
   }
 
   #showKey(request: IncomingMessage, place: ConnectionPlace<PlacedSocket>): boolean {
-    const holder = this.#options.holderOf(request)
+    const { holder } = this.#options.clientOf(request)
     if (holder === undefined || this.#places.countFor(place, holder, this.#others)) return true
     if (this.#end(this.#places.toGiveWayTo(place))) return true
     // Its client may leave it open for a while.
@@ -207,12 +208,4 @@ function isReceiving(socket: Socket, mayLast: (request: IncomingMessage) => bool
   const request = incomingOf(socket)
   if (request === undefined || request.complete) return false
   return isAnswered(socket) || !mayLast(request)
-}
-
-/** Whether the request names another client and comes from an address whose X-Real-Ip is believed. */
-function isFromProxy(request: IncomingMessage): boolean {
-  const realIp = request.headers['x-real-ip']
-  if (realIp === undefined) return false
-  const address = requestOrigin(request)?.clientAddress ?? ''
-  return clientAddress(address, realIp) !== clientAddress(address, undefined)
 }

@@ -24,7 +24,7 @@
  * A change of state costs one deletion from a set and one insertion. Each address over its share has its own sets, made
  * when it crosses the share; at most seven addresses are over it at a time.
  */
-import { clientAddress as addressCounted } from '../../http/client-address.ts'
+import { clientAddress as addressCounted, keyAccount } from '../../http/client.ts'
 import type { ListenerKind } from '../../http/listener.ts'
 import type { ConnectionOrigin } from '../../http/connection-origin.ts'
 
@@ -142,7 +142,7 @@ export class ConnectionPlaces<Connection> {
    * @returns false if it takes one of the places that the holder must leave free: another connection has to give way then
    */
   countFor(place: ConnectionPlace<Connection>, holder: string, others = 0): boolean {
-    const key = `key ${holder}`
+    const key = keyAccount(holder)
     if (place.client.key === key || !place.isOpen) return true
     this.move(place, 'busy')
     this.#leave(place.client)

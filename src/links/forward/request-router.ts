@@ -30,7 +30,7 @@ import {
   botIdOfPortalCall,
   botIdOfTarget,
   isPortalTarget,
-  parseTarget,
+  targetOf,
   isForUpstream,
 } from '../../http/target.ts'
 import { requestTimeoutMs } from '../../kit/limits.ts'
@@ -163,7 +163,7 @@ export class RequestRouter {
     const isElsewhere = forwarded.has(response) || held.has(response)
     if (response.writableEnded || isElsewhere || PipelinedCalls.isWaiting(response.req))
       return false
-    return !(this.#options.hasUpstream && isForUpstream(response.req.url ?? '/'))
+    return !(this.#options.hasUpstream && isForUpstream(response.req))
   }
 
   /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
@@ -173,7 +173,7 @@ export class RequestRouter {
 
   /** Returns whether a request ends by itself soon: polls, streams, exports, tails and streams of events do not. */
   isBrief({ req }: ServerResponse): boolean {
-    return !isPoll(req.url ?? '/') && this.#options.calls.madeBy(req)?.lasts !== true
+    return !isPoll(req) && this.#options.calls.madeBy(req)?.lasts !== true
   }
 
   /**
@@ -327,8 +327,7 @@ export class RequestRouter {
     const place = (): number | undefined => worker ?? routes.placeOf(anyShard)
     const isRemote = (): boolean => routes.isRemote(place() ?? self)
     const dropsBody = kind === 'bot' && !this.#isWanted(kind, request, isRemote())
-    const isStreamed =
-      hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
+    const isStreamed = hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request)
     peers.forward(request, response, {
       self,
       place,
@@ -352,8 +351,8 @@ export class RequestRouter {
   }
 }
 
-export function isPoll(url: string): boolean {
-  const target = parseTarget(url)
+function isPoll(request: IncomingMessage): boolean {
+  const target = targetOf(request)
   return target.kind === 'method' && target.method === 'getupdates'
 }
 

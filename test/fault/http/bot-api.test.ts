@@ -44,7 +44,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     upstream: proxy,
     log: { error: (details) => assert.fail(JSON.stringify(details)) },
     bodies: new BodyBudget({ bytesMax: 0, counters, senderOf: () => undefined }),
-    clientAddressOf: () => '127.0.0.1',
+    clientOf: () => ({ address: '127.0.0.1' }),
   })
   await app.ready()
   const server = createServer(listener)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clientAddress } from '../../../src/http/client-address.ts'
+import { clientAddress } from '../../../src/http/client.ts'
 import { clientKey } from '../../../src/admission/client-key.ts'
 
 function same(...addresses: string[]): void {

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addressHint, botIdOfTarget, isFilePath, parseTarget } from '../../../src/http/target.ts'
+import {
+  addressHint,
+  botIdOfTarget,
+  isFilePath,
+  parseTarget,
+  targetOf,
+} from '../../../src/http/target.ts'
 import { plainTarget } from '../../../src/http/plain-target.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
@@ -187,4 +193,11 @@ test('any text is read without an error, and a token with an id is routed by it'
     ),
     { numRuns: drawnRuns(2_000) },
   )
+})
+
+test('the target of a request is parsed once', () => {
+  const request = { url: '/bot1:x/getMe' }
+  const target = targetOf(request)
+  assert.deepEqual(target, parseTarget(request.url))
+  assert.equal(targetOf(request), target)
 })

@@ -72,7 +72,7 @@ async function open(): Promise<World> {
     creationGate: {
       takeCreationSlot: () => (setting.hasSlots ? { ok: true } : { ok: false, retryAfterS: 7 }),
     },
-    clientAddressOf: () => '192.0.2.1',
+    clientOf: () => ({ address: '192.0.2.1' }),
     holding: () => () => undefined,
     isPublic: () => setting.isPublic,
   }

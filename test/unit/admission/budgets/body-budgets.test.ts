@@ -7,6 +7,7 @@ import {
   heldBodiesShareBytesMax,
   heldBodiesSharedAddressBytesMax,
 } from '../../../../src/admission/budgets/body-budgets.ts'
+import { clientsBy } from '../../../../src/http/client.ts'
 import { markConnection, setOrigin, takeOrigin } from '../../../../src/http/connection-origin.ts'
 import type { ListenerKind } from '../../../../src/http/listener.ts'
 
@@ -32,7 +33,10 @@ function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
 
 /** Returns the most bytes that this sender may hold alone. */
 function mostOf(listener: ListenerKind, sender: Sender): number {
-  const budget = bodyBudgets({ add: () => undefined }, () => sender.holder)[listener]
+  const budget = bodyBudgets(
+    { add: () => undefined },
+    clientsBy(() => sender.holder),
+  )[listener]
   const reservation = budget.reservationFor(requestOf(listener, sender))
   const sizes = [
     heldBodiesShareBytesMax,
@@ -62,7 +66,10 @@ test('a body that another worker forwards is counted there and not here', () => 
 })
 
 test('two clients of one IPv6 /64 have one share', () => {
-  const { bot } = bodyBudgets({ add: () => undefined }, () => undefined)
+  const { bot } = bodyBudgets(
+    { add: () => undefined },
+    clientsBy(() => undefined),
+  )
   const [first, second, other] = ['2a00::1', '2a00::2', '2a00:0:0:1::1'].map((clientAddress) =>
     bot.reservationFor(requestOf('bot', { clientAddress })),
   )

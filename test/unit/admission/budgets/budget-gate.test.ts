@@ -9,7 +9,7 @@ import {
   loopFreeBodyBytes,
   privateRefusalCostMs,
 } from '../../../../src/admission/budgets/budget-gate.ts'
-import { unixClient } from '../../../../src/http/client-address.ts'
+import { type Client, keyAccount, unixClient } from '../../../../src/http/client.ts'
 import { loopCostFreeMs } from '../../../../src/http/limits.ts'
 import {
   loopBudgetBurstMs,
@@ -34,6 +34,17 @@ class WorkClock extends FakeClock {
   }
 }
 
+function clientNamed(address: string, holder: string | undefined): Client {
+  return {
+    holder,
+    address,
+    account: holder === undefined ? address : keyAccount(holder),
+    isCharged: holder === undefined ? address !== unixClient : holder !== 'root',
+    isShared: false,
+    isReported: false,
+  }
+}
+
 /** Requests are addresses and paths, and cost what the test sets. */
 class World {
   readonly clock = new WorkClock()
@@ -50,8 +61,7 @@ class World {
       clock: this.clock,
       cpuMs: () => this.clock.monotonicMs(),
       botIdOf: ({ url = '/' }) => botIdOfTarget(url),
-      clientAddressOf: ({ headers }) => headers.host ?? '',
-      holderOf: ({ headers }) => headers.from,
+      clientOf: ({ headers }) => clientNamed(headers.host ?? '', headers.from),
       isTrusted: ({ headers }) => headers.authorization === trusted,
       refuse: ({ req }, error: PostboteError) => {
         if (req.socket.destroyed) return

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { clientsBy } from '../../../../src/http/client.ts'
 import type { ListenerKind } from '../../../../src/http/listener.ts'
 import { RequestRouter, shardNewsWaitMs } from '../../../../src/links/forward/request-router.ts'
 import { setOrigin } from '../../../../src/http/connection-origin.ts'
@@ -52,7 +53,10 @@ async function setUp(t: TestContext) {
       onRefused: () => undefined,
       hasUpstream: false,
       judge: { isWanted: () => setting.isWanted },
-      bodies: bodyBudgets({ add: skip }, () => undefined),
+      bodies: bodyBudgets(
+        { add: skip },
+        clientsBy(() => undefined),
+      ),
     })
   const answer: RequestListener = (_request, response) => note('here', response)
   const arrived: ServerResponse[] = []
