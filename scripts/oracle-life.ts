@@ -178,7 +178,7 @@ export async function appIn(directory: string, features?: FeatureLists): Promise
       settings,
       ways: {
         primary: { call: () => Promise.reject(new Error('there is no primary')) },
-        peers: new Peers({ ...surroundings, runDir, routes }),
+        peers: new Peers(surroundings, runDir, routes),
         routes,
       },
     },

@@ -7,6 +7,7 @@
  * Times are in microseconds of the machine's clock; admission/access-key-limiter.ts says what they mean. Each decision is one
  * compare-and-swap on one number. A process that still knows the former key of a slot may make both begin anew, once.
  */
+import assert from 'node:assert/strict'
 import type { KeyAccess, KeyLimits } from '../api/access.ts'
 import { type AccessKeyLimiter, type LimitedThing, waitOf } from './access-key-limiter.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -33,6 +34,7 @@ export class SharedKeyLimits implements AccessKeyLimiter {
 
   /** @param numbers - the `keyLimitNumbers` numbers of the table */
   constructor(numbers: BigUint64Array, clock: Pick<Clock, 'machineMs'>) {
+    assert(numbers.length === keyLimitNumbers, 'the table has a slot for each key')
     this.#numbers = numbers
     this.#clock = clock
   }
@@ -73,6 +75,7 @@ export class SharedKeyLimits implements AccessKeyLimiter {
   }
 
   #slotOf({ id, limitSlot }: KeyLimits): number {
+    assert(limitSlot >= 0 && limitSlot < accessKeysMax, 'a key has one of the slots')
     const at = limitSlot * numbersPerKey
     const owner = BigInt(`0x${id}`)
     if (Atomics.load(this.#numbers, at) === owner) return at

@@ -19,13 +19,6 @@ export interface RefusedClients {
   mayRefuseNow(address: string, nowMs: number): boolean
 }
 
-export interface TokenRefusalsOptions {
-  readonly clock: Clock
-  readonly clients: RefusedClients
-  /** The most refusals that may wait in this worker. */
-  readonly heldMax?: number
-}
-
 export class TokenRefusals {
   readonly #clock: Clock
   readonly #clients: RefusedClients
@@ -33,10 +26,11 @@ export class TokenRefusals {
   readonly #held = new Map<() => void, Timer>()
   #isDraining = false
 
-  constructor(options: TokenRefusalsOptions) {
-    this.#clock = options.clock
-    this.#clients = options.clients
-    this.#heldMax = options.heldMax ?? delayedRefusalsPerWorkerMax
+  /** @param heldMax - the most refusals that may wait in this worker */
+  constructor(clock: Clock, clients: RefusedClients, heldMax = delayedRefusalsPerWorkerMax) {
+    this.#clock = clock
+    this.#clients = clients
+    this.#heldMax = heldMax
   }
 
   /** Number of refusals that wait now. */

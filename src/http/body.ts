@@ -142,10 +142,10 @@ export function receiveBody(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? Number.NaN)
-    const body = new GrowingBody({
-      bytesMax: declared <= bytesMax ? declared : bytesMax,
-      hold: (wanted) => reservation?.hold(wanted) !== false,
-    })
+    const body = new GrowingBody(
+      declared <= bytesMax ? declared : bytesMax,
+      (wanted) => reservation?.hold(wanted) !== false,
+    )
     let bytes = 0
     let wastedBytes = 0
     let isSettled = false

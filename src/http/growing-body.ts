@@ -7,14 +7,6 @@
  */
 import { kib } from '../kit/limits.ts'
 
-/** Options of `GrowingBody`. */
-export interface GrowingBodyOptions {
-  /** The largest size that the body can reach, in bytes; `add` is not called past it. */
-  readonly bytesMax: number
-  /** Returns whether `bytes` may be held from now on, instead of what was asked for before. */
-  readonly hold: (bytes: number) => boolean
-}
-
 const nothing: Buffer = Buffer.alloc(0)
 
 /** The memory for a body in several pieces begins with this many bytes and doubles; most bodies fit. */
@@ -22,13 +14,19 @@ export const growingBodyBytesMin = 4 * kib
 
 /** Gathers the chunks of one body. */
 export class GrowingBody {
-  readonly #options: GrowingBodyOptions
+  readonly #bytesMax: number
+  readonly #hold: (bytes: number) => boolean
   /** The first chunk itself, until there is a second one. */
   #memory = nothing
   #length = 0
 
-  constructor(options: GrowingBodyOptions) {
-    this.#options = options
+  /**
+   * @param bytesMax - the largest size that the body can reach, in bytes; `add` is not called past it
+   * @param hold - returns whether `bytes` may be held from now on, instead of what was asked for before
+   */
+  constructor(bytesMax: number, hold: (bytes: number) => boolean) {
+    this.#bytesMax = bytesMax
+    this.#hold = hold
   }
 
   /**
@@ -40,7 +38,7 @@ export class GrowingBody {
   add(chunk: Buffer): boolean {
     const length = this.#length + chunk.length
     if (this.#length === 0) {
-      if (!this.#options.hold(chunk.length)) return false
+      if (!this.#hold(chunk.length)) return false
       this.#memory = chunk
     } else {
       if (length > this.#memory.length && !this.#grow(length)) return false
@@ -64,10 +62,9 @@ export class GrowingBody {
   }
 
   #grow(bytesMin: number): boolean {
-    const { bytesMax, hold } = this.#options
     const doubled = Math.max(2 * this.#memory.length, growingBodyBytesMin)
-    const capacity = Math.max(bytesMin, Math.min(doubled, bytesMax))
-    if (!hold(capacity)) {
+    const capacity = Math.max(bytesMin, Math.min(doubled, this.#bytesMax))
+    if (!this.#hold(capacity)) {
       this.clear()
       return false
     }

@@ -1,5 +1,5 @@
 /**
- * The envelope of every response of the bot API. Only this file writes it; http/raw-response.ts uses it for
+ * The envelope of every response of the bot API. Only this file writes it; http/error-response.ts uses it for
  * connections without a request.
  *
  *     {"ok":true,"result":...}                         optional "description"

@@ -6,7 +6,7 @@
  * parsed without decoding or regular expressions. The path is split before the rest of it is decoded, so an encoded slash
  * cannot move the boundary between token and method.
  */
-import type { IncomingMessage } from 'node:http'
+import type * as http from 'node:http'
 import { botIdMax } from '../kit/limits.ts'
 
 /** A call of a method. */
@@ -59,7 +59,7 @@ declare module 'http' {
 }
 
 /** Returns what a request asks for. Its target is parsed once, in its plain spelling. */
-export function targetOf(request: Pick<IncomingMessage, 'url' | typeof parsedTarget>): Target {
+export function targetOf(request: Pick<http.IncomingMessage, 'url' | typeof parsedTarget>): Target {
   return (request[parsedTarget] ??= parseTarget(request.url ?? '/'))
 }
 
@@ -237,6 +237,6 @@ export function isForUpstream(request: Parameters<typeof targetOf>[0]): boolean 
 }
 
 /** protocol.md §3: only GET and POST run a method, whether it is an own method or one of the upstream server. */
-export function runsMethods({ method }: IncomingMessage): boolean {
+export function runsMethods({ method }: http.IncomingMessage): boolean {
   return method === 'GET' || method === 'POST'
 }

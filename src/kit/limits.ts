@@ -163,3 +163,9 @@ export const clockDifferenceMsMax = 2_000
  * working time, and a holiday may be in between.
  */
 export const endingSoonMs = 14 * 86_400_000
+
+// Operator events
+/** The log keeps this many events. Chosen: an outage of thousands of webhooks fits; an event takes some 300 bytes. */
+export const eventsKeptMax = 10_000
+/** A page of events for one reader has at most this many: some 60 KB over the process channel. */
+export const eventsPerPageMax = 200

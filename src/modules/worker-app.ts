@@ -137,24 +137,9 @@ export async function prepareWorkerApp(
   const upstream = await upstreamOf(context, slot)
   const engine = await engineOf(settings.store)
   const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
-  const guard = guardOf(context, memory, databases)
-  const clientOf = clientsBy((request) => guard.holderOf(request))
-  const gate = workerGate(clock, clientOf, callTable)
-  const bodies = bodyBudgets(slot, clientOf, (request, pieces) => gate.notePieces(request, pieces))
+  const admission = admissionOf(context, guardOf(context, memory, databases), slot)
   const events = workerEvents({ ...context, engine, memory }, slot)
-  const made = {
-    memory,
-    engine,
-    databases,
-    slot,
-    map,
-    guard,
-    clientOf,
-    gate,
-    bodies,
-    upstream,
-    events,
-  }
+  const made = { memory, engine, databases, slot, map, ...admission, upstream, events }
   const exporter = spanExporterOf(context, slot)
   const tracer = tracerOf(context, exporter)
   const common = { ...context, ...made, tracer }
@@ -243,6 +228,14 @@ function tracerOf(
   return config.traceContext || exporter !== undefined ? new Tracer(exporter?.report) : undefined
 }
 
+/** What decides who may call, and what each client may use. */
+function admissionOf({ clock }: WorkerAppContext, guard: PrivateApiGuard, slot: MetricSlot) {
+  const clientOf = clientsBy((request) => guard.holderOf(request))
+  const gate = workerGate(clock, clientOf, callTable)
+  const bodies = bodyBudgets(slot, clientOf, (request, pieces) => gate.notePieces(request, pieces))
+  return { guard, clientOf, gate, bodies }
+}
+
 function guardOf(
   { settings }: WorkerAppContext,
   { endedSessions }: SharedMemory,
@@ -294,11 +287,7 @@ const heldRefusalsShare = 1 / 8
 
 function pacingOf({ clock, memory }: Parts): TokenRefusals {
   const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
-  return new TokenRefusals({
-    clock,
-    clients: memory.clients,
-    heldMax: Math.min(heldMax, delayedRefusalsPerWorkerMax),
-  })
+  return new TokenRefusals(clock, memory.clients, Math.min(heldMax, delayedRefusalsPerWorkerMax))
 }
 
 /** What the servers of a worker ask about connections, about keys and what they cost. */

@@ -15,7 +15,7 @@ import { readBody } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { deniedMetrics, type MetricName } from '../kit/metrics.ts'
 import { privateBodyBytesMax } from '../kit/private-api-limits.ts'
-import { privateErrorText } from '../http/private-error.ts'
+import { privateErrorText } from '../http/error-response.ts'
 import { validationText } from './validation-text.ts'
 
 /**

@@ -8,7 +8,7 @@
  */
 import { Waiters } from '../kit/waiters.ts'
 import { EventFile, type StoredEvents } from './event-file.ts'
-import { eventsKeptMax, eventsPerPageMax } from './event-limits.ts'
+import { eventsKeptMax, eventsPerPageMax } from '../kit/limits.ts'
 import {
   type EventPage,
   type EventQuestion,

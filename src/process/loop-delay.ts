@@ -10,12 +10,8 @@ import type { WorkerStart } from './channel/worker-control.ts'
 import type { SharedMemory } from './shared-memory/shared-memory.ts'
 import type { GaugeName } from '../kit/metrics.ts'
 
-export interface LoopDelayOptions {
-  readonly clock: Clock
-  readonly gauges: { set(name: GaugeName, value: number): void }
-  readonly histogram?: DelayHistogram
-  /** Called once a second while the loop turns. */
-  readonly turned: () => void
+interface Gauges {
+  set(name: GaugeName, value: number): void
 }
 
 /**
@@ -29,15 +25,21 @@ export const loopDelayPeriodMs = 10_000
 const loopTurnPeriodMs = 1_000
 
 export class LoopDelay {
-  readonly #gauges: LoopDelayOptions['gauges']
+  readonly #gauges: Gauges
   readonly #histogram: DelayHistogram
   readonly #timers: readonly Timer[]
   readonly #maxUs: number[] = []
   readonly #p99Us: number[] = []
 
-  constructor({ clock, gauges, histogram, turned }: LoopDelayOptions) {
+  /** @param turned - called once a second while the loop turns */
+  constructor(
+    clock: Clock,
+    gauges: Gauges,
+    turned: () => void,
+    histogram: DelayHistogram = watchEventLoop(loopDelayResolutionMs),
+  ) {
     this.#gauges = gauges
-    this.#histogram = histogram ?? watchEventLoop(loopDelayResolutionMs)
+    this.#histogram = histogram
     this.#timers = [
       every(clock, loopDelayPeriodMs, () => this.#show()),
       every(clock, loopTurnPeriodMs, turned),
@@ -61,7 +63,7 @@ interface LoopDelayContext {
   readonly start: Pick<WorkerStart, 'worker'>
   readonly memory: Pick<SharedMemory, 'workerTable'>
   readonly clock: Clock
-  readonly slot: LoopDelayOptions['gauges']
+  readonly slot: Gauges
 }
 
 /** Watches the event loop of a worker, and shows in shared memory that it turns. */
@@ -69,7 +71,7 @@ export function loopDelayOf({ start, memory, clock, slot }: LoopDelayContext): L
   const turned = (): void => {
     memory.workerTable.turned(start.worker, process.pid, Math.floor(clock.machineMs() / 1_000))
   }
-  return new LoopDelay({ clock, gauges: slot, turned })
+  return new LoopDelay(clock, slot, turned)
 }
 
 function delayUs(betweenNs: number): number {

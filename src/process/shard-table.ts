@@ -4,8 +4,6 @@
  * The implementation is in shared memory (shared-memory.ts); tests use one in plain memory. Only the primary writes, and
  * this interface has only what the primary needs.
  */
-import type { WorkerRecord } from './worker-record.ts'
-
 export interface ShardOwner {
   readonly worker: number
   readonly generation: number
@@ -24,4 +22,22 @@ export interface ShardTable {
   noteWorker(worker: number, record: WorkerRecord): void
   /** Records that the process of this worker and generation is gone: its gauges become zero and nobody serves its shards. */
   release(owner: ShardOwner): void
+}
+
+/** `down`: its process has ended, and another one is started in a moment. `ending`: no process is started any more. */
+export const workerStates = ['down', 'starting', 'serving', 'ending'] as const
+
+export type WorkerState = (typeof workerStates)[number]
+
+/** What the primary knows of the process that has the place of a worker. */
+export interface WorkerRecord {
+  readonly state: WorkerState
+  /** Of the process; 0 while there is none. */
+  readonly pid: number
+  /** The number of the process within its place. Every start and every reload uses the next one. */
+  readonly generation: number
+  /** Processes that were started because the one before ended or could not start. A reload is none. */
+  readonly restarts: number
+  /** When the process began to serve, in whole seconds of the machine's clock; 0 while it does not. */
+  readonly servingSinceS: number
 }

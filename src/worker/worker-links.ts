@@ -2,18 +2,9 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../kit/clock.ts'
 import { LinkListener } from '../links/link/link-listener.ts'
-import type { LinkSecurity } from '../process/node-links.ts'
 import { type ServedLink, serveLink, type ServeLinkOptions } from '../links/link/serve-link.ts'
-import { TlsLinkListener } from '../links/link/tls-link-listener.ts'
+import { type TcpLinks, TlsLinkListener } from '../links/link/tls-link-listener.ts'
 import type { Log } from '../kit/surroundings.ts'
-
-/** Where a worker accepts the links of other nodes. */
-export interface TcpLinks {
-  readonly host: string
-  /** Of this worker. */
-  readonly port: number
-  readonly security: LinkSecurity
-}
 
 export interface WorkerLinksOptions extends Omit<ServeLinkOptions, 'clock'> {
   readonly clock: Clock
@@ -37,9 +28,9 @@ export class WorkerLinks {
     this.#options = options
     const { runDir, worker, tcpLinks, clock, log } = options
     const accept = (socket: Socket): void => this.#accept(socket)
-    this.#ofMachine = new LinkListener({ runDir, worker, accept })
+    this.#ofMachine = new LinkListener(runDir, worker, accept)
     this.#ofNodes =
-      tcpLinks === undefined ? undefined : new TlsLinkListener({ ...tcpLinks, clock, log, accept })
+      tcpLinks === undefined ? undefined : new TlsLinkListener(tcpLinks, { clock, log }, accept)
   }
 
   /** Listens under a temporary name, which nobody uses before `show`. */

@@ -24,7 +24,7 @@ import { TLSSocket } from 'node:tls'
 import { PostboteError } from '../kit/errors.ts'
 import { hasBody } from '../http/body.ts'
 import { gatherPieces } from '../admission/budgets/gather-pieces.ts'
-import { refusePrivate } from '../http/private-error.ts'
+import { errorResponse, refusePrivate } from '../http/error-response.ts'
 import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../http/limits.ts'
 import { hurry } from '../http/once-closed.ts'
 import { plainTarget } from '../http/plain-target.ts'
@@ -50,10 +50,9 @@ import {
 import { OpenResponses } from '../process/open-responses.ts'
 import { OpenConnections } from '../process/open-connections.ts'
 import { PipelineLimit } from '../admission/connections/pipeline-limit.ts'
-import { listenAt } from '../links/link/listen-at.ts'
+import { listenAt } from '../links/link/link-listener.ts'
 import { RareWarning } from '../process/rare-warning.ts'
 import { RawTargets } from '../admission/connections/raw-targets.ts'
-import { rawResponse } from '../http/raw-response.ts'
 import { TlsHandshakes } from '../admission/connections/tls-handshakes.ts'
 import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'
 
@@ -170,17 +169,12 @@ export class WorkerServers {
       options.clock,
       (request) => this.#app.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
     )
-    this.#turns = new CallTurns({
-      clock: options.clock,
-      waitMsOf: (holder) => this.#app.holderWaitMs?.(holder) ?? 0,
-      start: (request, response) => this.#app.handlers.private(request, response),
-    })
-    this.#bodies = new BodyDeadline({
-      clock: options.clock,
-      timeoutMs: this.#times.requestMs,
-      mayLast,
-      expire: refuseLate,
-    })
+    this.#turns = new CallTurns(
+      options.clock,
+      (holder) => this.#app.holderWaitMs?.(holder) ?? 0,
+      (request, response) => this.#app.handlers.private(request, response),
+    )
+    this.#bodies = new BodyDeadline(options.clock, this.#times.requestMs, mayLast, refuseLate)
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
     this.#links = this.#createLinks()
     this.#handshakes = new TlsHandshakes({
@@ -239,7 +233,7 @@ export class WorkerServers {
       socket.resume()
       socket.on('error', () => socket.destroy())
       const error = new PostboteError('TOO_MANY_CONNECTIONS')
-      this.#lastResponses.send(socket, rawResponse(listener, error))
+      this.#lastResponses.send(socket, errorResponse(listener, error))
       return
     }
     socket.setNoDelay(true)
@@ -471,7 +465,7 @@ export class WorkerServers {
       return
     }
     socket.resume()
-    this.#lastResponses.send(socket, rawResponse(kind, new PostboteError('NOT_FOUND')))
+    this.#lastResponses.send(socket, errorResponse(kind, new PostboteError('NOT_FOUND')))
   }
 
   #createLinks(): WorkerLinks {
@@ -554,7 +548,7 @@ function refuseLate(socket: Duplex): void {
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {
   // After the first bytes of a response nothing else may be written, and no second response to the same request.
   if (socket.writable && !isAnswering(socket) && !isAnsweredEarly(socket)) {
-    socket.end(rawResponse(kind, error), () => void socket.destroy())
+    socket.end(errorResponse(kind, error), () => void socket.destroy())
   } else {
     socket.destroy()
   }

@@ -148,7 +148,7 @@ class WorkerProcess {
     const routes = new Routes(map)
     if (start.routes !== undefined) routes.set(start.routes)
     const { links } = start
-    const peers = new Peers({ clock, log, runDir, routes, security: links?.security })
+    const peers = new Peers({ clock, log }, runDir, routes, links?.security)
     const primary = this.#primary
     const app = await this.#options.prepare(start, { peers, primary, routes })
     const servers = new WorkerServers({

@@ -10,6 +10,7 @@
  *     |          +--> refused: nothing more is counted
  *     +-- up to `uncountedBodyBytes` nothing is counted at all
  */
+import assert from 'node:assert/strict'
 import type { Counters } from '../../kit/counters.ts'
 import type { BodyReservation } from '../../http/body.ts'
 import { bodyPiecesPerCharge } from '../../http/limits.ts'
@@ -61,6 +62,7 @@ export class BodyBudget<Request> {
    * @returns false, and counts nothing, if the budget or the sender's share does not have this many bytes left
    */
   take({ address, shareBytesMax }: BodySender, bytes: number): boolean {
+    assert(bytes > 0, 'what is taken is counted')
     const { bytesMax, counters } = this.#options
     const before = this.#heldBy.get(address) ?? 0
     if (this.#held + bytes > bytesMax || before + bytes > shareBytesMax) {
@@ -76,6 +78,7 @@ export class BodyBudget<Request> {
   /** Returns bytes of a sender to the budget. */
   give({ address }: BodySender, bytes: number): void {
     const left = (this.#heldBy.get(address) ?? 0) - bytes
+    assert(left >= 0, 'a sender gives back no more than it took')
     if (left > 0) this.#heldBy.set(address, left)
     else this.#heldBy.delete(address)
     this.#held -= bytes

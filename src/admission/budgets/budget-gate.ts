@@ -26,6 +26,7 @@
  * The admin key is for what an operator must be able to do whatever else goes on: its calls begin at once, and nothing of it is
  * refused. But the parts of its long calls wait like those of others, so that no search holds up the bots.
  */
+import assert from 'node:assert/strict'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
@@ -118,7 +119,7 @@ export class BudgetGate {
 
   constructor(options: BudgetGateOptions) {
     this.#options = options
-    this.#meter = new LoopMeter(options)
+    this.#meter = new LoopMeter(options.clock, options.cpuMs)
   }
 
   /** How many requests wait now. */
@@ -323,6 +324,7 @@ export class BudgetGate {
 
   #start(debtor: string, waiter: Waiter): void {
     this.#waiting -= 1
+    assert(this.#waiting >= 0, 'a request that waits is started once')
     const waitedMs = this.#options.clock.monotonicMs() - waiter.sinceMs
     const isLate = waitedMs > budgetWaitMsMax && !isKey(debtor)
     if (waiter.request.socket.destroyed || isLate) waiter.refuse(this.#tooMany(debtor))

@@ -12,6 +12,7 @@
  * Parsing takes as long as most calls do, and all that is read at once is parsed in one turn. So when no call of a key waits
  * any more, its connections are read again one after the other, and a key has half of the places for waiting calls.
  */
+import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../kit/clock.ts'
@@ -20,12 +21,7 @@ import { unwatchClose, watchClose } from '../../http/once-closed.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import { pipelinedPerTurnMax } from '../../http/limits.ts'
 
-export interface CallTurnsOptions {
-  readonly clock: Clock
-  /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
-  readonly waitMsOf: (holder: string) => number
-  readonly start: (request: IncomingMessage, response: ServerResponse) => void
-}
+type Start = (request: IncomingMessage, response: ServerResponse) => void
 
 const waitingOn = Symbol('waiting calls')
 
@@ -57,13 +53,18 @@ export const callsWaitingMax = 16_384
 export const callsWaitingKeyShare = 1 / 2
 
 export class CallTurns {
-  readonly #options: CallTurnsOptions
+  readonly #clock: Clock
+  readonly #waitMsOf: (holder: string) => number
+  readonly #start: Start
   readonly #lines = new Map<string, WaitingLine>()
   readonly #letGo = new WeakMap<Socket, () => void>()
   #waiting = 0
 
-  constructor(options: CallTurnsOptions) {
-    this.#options = options
+  /** @param waitMsOf - returns how long the calls of this holder of a key must wait, in milliseconds */
+  constructor(clock: Clock, waitMsOf: (holder: string) => number, start: Start) {
+    this.#clock = clock
+    this.#waitMsOf = waitMsOf
+    this.#start = start
   }
 
   /** Begins a call of this holder of a key, now or later. Returns false if too many calls wait. */
@@ -71,11 +72,11 @@ export class CallTurns {
     const { req: request } = response
     const socket: WaitingSocket = request.socket
     const before = socket[waitingOn]
-    const waitMs = before === undefined ? this.#options.waitMsOf(holder) : 0
+    const waitMs = before === undefined ? this.#waitMsOf(holder) : 0
     // A response without the socket waits for earlier ones.
     const isPipelined = response.socket === null
     if (before === undefined && waitMs === 0 && (!isPipelined || this.#mayBegin(holder))) {
-      this.#options.start(request, response)
+      this.#start(request, response)
       return true
     }
     const line = before?.line ?? this.#lineOf(holder, waitMs)
@@ -90,6 +91,7 @@ export class CallTurns {
   #count(line: WaitingLine, calls: 1 | -1): void {
     this.#waiting += calls
     line.waiting += calls
+    assert(line.waiting >= 0 && this.#waiting >= line.waiting, 'a call that waits is counted once')
   }
 
   /** Counts a pipelined call, if it may begin in this turn. */
@@ -123,10 +125,9 @@ export class CallTurns {
   }
 
   #later(holder: string, line: WaitingLine, waitMs: number): void {
-    const { clock } = this.#options
     const turn = (): void => this.#turn(holder, line)
-    if (waitMs === 0) clock.soon(turn)
-    else clock.after(waitMs, turn)
+    if (waitMs === 0) this.#clock.soon(turn)
+    else this.#clock.after(waitMs, turn)
   }
 
   #turn(holder: string, line: WaitingLine): void {
@@ -141,7 +142,7 @@ export class CallTurns {
       }
       return
     }
-    const waitMs = this.#options.waitMsOf(holder)
+    const waitMs = this.#waitMsOf(holder)
     line.begun = 0
     const beginsMax = waitMs === 0 ? pipelinedPerTurnMax : 0
     while (line.begun < beginsMax) {
@@ -159,7 +160,7 @@ export class CallTurns {
     const response = held?.calls.shift()
     if (response !== undefined) {
       this.#count(line, -1)
-      this.#options.start(response.req, response)
+      this.#start(response.req, response)
     }
     if (held === undefined || held.calls.length === 0) {
       if (held !== undefined) unwatchClose(socket, held)

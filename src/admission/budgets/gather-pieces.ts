@@ -44,7 +44,7 @@ export function gatherPieces(
       return push(piece)
     }
     if (gathered === undefined) {
-      gathered = new GrowingBody({ bytesMax: Infinity, hold: () => true })
+      gathered = new GrowingBody(Infinity, () => true)
       queueMicrotask(() => {
         if (!flush()) request.socket.pause()
       })

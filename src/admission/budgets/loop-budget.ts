@@ -12,6 +12,7 @@
  * The cost of a usual request is not charged (budget-gate.ts), so no debtor is over the budget unless one does something
  * expensive: a single comparison checks that.
  */
+import assert from 'node:assert/strict'
 import { fullAfter, lackMs, type TokenBucket } from '../../kit/token-bucket.ts'
 
 /**
@@ -60,6 +61,7 @@ export class LoopBudget {
    * @param nowMs - monotonic time
    */
   charge(debtor: string, costMs: number, nowMs: number): void {
+    assert(costMs >= 0, 'no charge is a gift')
     const before = this.#freeAt(debtor, nowMs)
     if (before === undefined) this.#makeRoom(nowMs)
     const freeAtMs = fullAfter(before ?? nowMs, nowMs, costMs / loopBudgetShare)

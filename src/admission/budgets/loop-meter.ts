@@ -9,12 +9,6 @@
 import type { Clock } from '../../kit/clock.ts'
 import { loopCostFreeMs } from '../../http/limits.ts'
 
-export interface LoopMeterOptions {
-  readonly clock: Pick<Clock, 'monotonicMs'>
-  /** Returns the CPU time of this process in milliseconds. */
-  readonly cpuMs: () => number
-}
-
 /** The CPU time is read at most this often, and once in so many pieces; a reading takes 1 us, and far more in some sandboxes. */
 const loopCpuReadingMs = 1
 const loopCpuReadingPieces = 8
@@ -22,32 +16,33 @@ const loopCpuReadingPieces = 8
 const loopCpuKnownMs = 10
 
 export class LoopMeter {
-  readonly #options: LoopMeterOptions
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #cpuTimeMs: () => number
   #readAtMs = -Infinity
   #piecesSince = 0
   #cpuMs = 0
 
-  constructor(options: LoopMeterOptions) {
-    this.#options = options
+  /** @param cpuTimeMs - returns the CPU time of this process in milliseconds */
+  constructor(clock: Pick<Clock, 'monotonicMs'>, cpuTimeMs: () => number) {
+    this.#clock = clock
+    this.#cpuTimeMs = cpuTimeMs
   }
 
   /** @returns the start of a measurement, for `costMs` */
   begin(): number {
-    const { clock, cpuMs } = this.#options
-    const nowMs = clock.monotonicMs()
+    const nowMs = this.#clock.monotonicMs()
     const isManyPieces = ++this.#piecesSince >= loopCpuReadingPieces
     if (nowMs - this.#readAtMs >= (isManyPieces ? loopCpuReadingMs : loopCpuKnownMs)) {
       this.#readAtMs = nowMs
       this.#piecesSince = 0
-      this.#cpuMs = cpuMs()
+      this.#cpuMs = this.#cpuTimeMs()
     }
     return nowMs
   }
 
   /** @returns what the work since `begin` has cost, in milliseconds */
   costMs(sinceMs: number): number {
-    const { clock, cpuMs } = this.#options
-    const tookMs = clock.monotonicMs() - sinceMs
-    return tookMs < loopCostFreeMs ? tookMs : Math.min(tookMs, cpuMs() - this.#cpuMs)
+    const tookMs = this.#clock.monotonicMs() - sinceMs
+    return tookMs < loopCostFreeMs ? tookMs : Math.min(tookMs, this.#cpuTimeMs() - this.#cpuMs)
   }
 }

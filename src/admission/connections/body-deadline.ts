@@ -12,23 +12,27 @@ import { type Clock, every, type Timer } from '../../kit/clock.ts'
 import { connectionsCheckMs } from '../../http/limits.ts'
 import { incomingOf, isAnswered } from '../../http/native-handle.ts'
 
-export interface BodyDeadlineOptions {
-  readonly clock: Clock
-  readonly timeoutMs: number
-  /** Whether this request may take any time to arrive. */
-  mayLast(request: IncomingMessage): boolean
-  expire(socket: Socket): void
-}
-
 export class BodyDeadline {
-  readonly #options: BodyDeadlineOptions
+  readonly #clock: Clock
+  readonly #timeoutMs: number
+  readonly #mayLast: (request: IncomingMessage) => boolean
+  readonly #expire: (socket: Socket) => void
   readonly #sockets = new Set<Socket>()
   readonly #firstSeenMs = new WeakMap<IncomingMessage, number>()
   readonly #checks: Timer
 
-  constructor(options: BodyDeadlineOptions) {
-    this.#options = options
-    this.#checks = every(options.clock, connectionsCheckMs, () => this.#check())
+  /** @param mayLast - whether this request may take any time to arrive */
+  constructor(
+    clock: Clock,
+    timeoutMs: number,
+    mayLast: (request: IncomingMessage) => boolean,
+    expire: (socket: Socket) => void,
+  ) {
+    this.#clock = clock
+    this.#timeoutMs = timeoutMs
+    this.#mayLast = mayLast
+    this.#expire = expire
+    this.#checks = every(clock, connectionsCheckMs, () => this.#check())
   }
 
   watch(socket: Socket): void {
@@ -41,15 +45,14 @@ export class BodyDeadline {
   }
 
   #check(): void {
-    const options = this.#options
-    const nowMs = options.clock.monotonicMs()
+    const nowMs = this.#clock.monotonicMs()
     for (const socket of this.#sockets) {
       const request = incomingOf(socket)
       if (request === undefined || request.complete) continue
-      if (options.mayLast(request) && !isAnswered(socket)) continue
+      if (this.#mayLast(request) && !isAnswered(socket)) continue
       const sinceMs = this.#firstSeenMs.get(request)
       if (sinceMs === undefined) this.#firstSeenMs.set(request, nowMs)
-      else if (nowMs - sinceMs >= options.timeoutMs) options.expire(socket)
+      else if (nowMs - sinceMs >= this.#timeoutMs) this.#expire(socket)
     }
   }
 }

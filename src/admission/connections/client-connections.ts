@@ -66,10 +66,10 @@ export class ClientConnections {
   constructor(options: ClientConnectionsOptions) {
     const { connectionsMax, mayLast } = options
     this.#options = options
-    this.#places = new ConnectionPlaces({
-      placesMax: connectionsMax,
-      isStill: (socket, state) => state !== 'receiving' || isReceiving(socket, mayLast),
-    })
+    this.#places = new ConnectionPlaces(
+      connectionsMax,
+      (socket, state) => state !== 'receiving' || isReceiving(socket, mayLast),
+    )
   }
 
   /** The number of all connections, including those of other workers. */

@@ -24,6 +24,7 @@
  * A change of state costs one deletion from a set and one insertion. Each address over its share has its own sets, made
  * when it crosses the share; at most seven addresses are over it at a time.
  */
+import assert from 'node:assert/strict'
 import { clientAddress as addressCounted, keyAccount } from '../../http/client.ts'
 import type { ListenerKind } from '../../http/listener.ts'
 import type { ConnectionOrigin } from '../../http/connection-origin.ts'
@@ -70,17 +71,6 @@ export class ConnectionPlace<Connection> {
   }
 }
 
-/** Options of `ConnectionPlaces`. */
-export interface ConnectionPlacesOptions<Connection> {
-  /** The number of places, including those of the private listener. */
-  readonly placesMax: number
-  /**
-   * Called for the oldest connection of a state before it gives way. False if it has become busy without a call of
-   * `move`.
-   */
-  readonly isStill?: (connection: Connection, state: PlaceState) => boolean
-}
-
 /**
  * A client address with more than this share of a process's connections gives way before all others. At an eighth, at
  * most seven addresses are over their share at a time.
@@ -104,12 +94,20 @@ export class ConnectionPlaces<Connection> {
   readonly #greedy = new Set<Client<Connection>>()
   readonly #counts: Record<ListenerKind, number> = { bot: 0, private: 0 }
 
-  constructor({ placesMax, isStill }: ConnectionPlacesOptions<Connection>) {
+  /**
+   * @param placesMax - the number of places, including those of the private listener
+   * @param isStill - called for the oldest connection of a state before it gives way. False if it has become busy without a call
+   *   of `move`.
+   */
+  constructor(
+    placesMax: number,
+    isStill: (connection: Connection, state: PlaceState) => boolean = () => true,
+  ) {
     this.#placesMax = placesMax
     this.#botPlacesMax = placesMax - privatePlaces(placesMax)
     this.#clientPlacesMax = Math.ceil(placesMax * clientPlacesShare)
     this.#keptPlaces = Math.ceil(privatePlaces(placesMax) * keylessPlacesShare)
-    this.#isStill = isStill ?? (() => true)
+    this.#isStill = isStill
   }
 
   /** The number of places that are taken. */
@@ -160,6 +158,7 @@ export class ConnectionPlaces<Connection> {
     if (!place.isOpen) return
     this.move(place, 'busy')
     place.isOpen = false
+    assert(this.#counts[place.listener] > 0, 'a place that is freed was taken')
     this.#counts[place.listener] -= 1
     this.#leave(place.client)
   }
@@ -282,6 +281,7 @@ export class ConnectionPlaces<Connection> {
   }
 
   #leave(client: Client<Connection>): void {
+    assert(client.count > 0, 'a client that leaves has a place')
     client.count -= 1
     if (client.count === 0) this.#clients.delete(client.key)
     // Drop the sets only at half the share: otherwise a client at the share would have them rebuilt again and again.

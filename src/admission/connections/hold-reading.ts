@@ -3,6 +3,7 @@
  * request and while it reads a body, so `resume` does nothing meanwhile. A `resume` from before the pause may still take
  * effect after it. The listener here runs after the one of node:http that reads on then.
  */
+import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 
 const holdersOn = Symbol('holders')
@@ -24,7 +25,8 @@ export function holdReading(socket: HeldSocket): () => void {
   return () => {
     if (isOver) return
     isOver = true
-    const left = (socket[holdersOn] ?? 1) - 1
+    const left = (socket[holdersOn] ?? 0) - 1
+    assert(left >= 0, 'a connection that is let go was held')
     socket[holdersOn] = left
     if (left > 0) return
     socket.off('resume', pause)

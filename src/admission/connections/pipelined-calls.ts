@@ -15,6 +15,7 @@
  * client's connection. Rejected: forwarding the calls over one pipelined connection. It would be faster, but if the owner
  * were lost, nobody would know which of the later calls to repeat, and in which order.
  */
+import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { holdReading } from './hold-reading.ts'
@@ -106,6 +107,7 @@ export class PipelinedCalls {
     before.waiting.push(() => {
       waiting.delete(req)
       this.#waitingCount -= 1
+      assert(this.#waitingCount >= 0, 'a call that waits starts once')
       if (!this.#socket.destroyed) call.start()
     })
   }

@@ -59,7 +59,7 @@ const noBytes: Buffer = Buffer.alloc(0)
 
 /** Not a Buffer for each packet: one of a byte takes 400 bytes. */
 function newLine(): GrowingBody {
-  return new GrowingBody({ bytesMax: headerBytesMax, hold: (bytes) => bytes <= headerBytesMax })
+  return new GrowingBody(headerBytesMax, (bytes) => bytes <= headerBytesMax)
 }
 
 const mustEncode =

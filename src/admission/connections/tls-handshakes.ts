@@ -11,6 +11,7 @@
  * being read, each with a place among the connections of the worker. An address of one's own network has neither bound, because
  * it may be that of a proxy whose clients would wait for each other, or of a machine with thousands of bots.
  */
+import assert from 'node:assert/strict'
 import { constants, createPrivateKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
@@ -237,6 +238,7 @@ export class TlsHandshakes {
 
   #leave(handshake: Handshake): void {
     if (handshake.client.underWay.delete(handshake)) this.#underWay -= 1
+    assert(this.#underWay >= 0, 'a handshake ends once')
   }
 }
 

@@ -15,7 +15,7 @@
  */
 import { every, type Timer } from '../../kit/clock.ts'
 import type { NewOperatorEvent, OperatorEventType } from '../../kit/operator-event.ts'
-import { eventsKeptMax } from '../../process/event-limits.ts'
+import { eventsKeptMax } from '../../kit/limits.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
 
 export interface EventGateOptions extends Pick<Surroundings, 'clock' | 'counters'> {

@@ -2,7 +2,7 @@
 import type { Static, TSchema } from 'typebox'
 import * as is from '../../api/words.ts'
 import { utcText } from '../../kit/clock.ts'
-import { eventsKeptMax } from '../../process/event-limits.ts'
+import { eventsKeptMax } from '../../kit/limits.ts'
 import { harmless } from '../../cli/output/text-table.ts'
 import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
 

@@ -1,6 +1,6 @@
 /** The call that shows what the operator of the server should know. */
 import * as is from '../../api/words.ts'
-import { eventsKeptMax } from '../../process/event-limits.ts'
+import { eventsKeptMax } from '../../kit/limits.ts'
 import { operatorEventTypes } from '../../kit/operator-event.ts'
 import { content, declareOperations } from '../../api/operation.ts'
 

@@ -8,7 +8,7 @@
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
 import type { Counters } from '../../kit/counters.ts'
-import { eventsPerPageMax } from '../../process/event-limits.ts'
+import { eventsPerPageMax } from '../../kit/limits.ts'
 import type { EventPage, EventQuestion, LoggedEvent } from '../../kit/operator-event.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate } from '../../delivery/delivery-source.ts'
 

@@ -249,7 +249,7 @@ async function readAnswer(
   turn: () => Promise<void>,
 ): Promise<ReadAnswer> {
   // Not a Buffer for each chunk: one of a byte takes 400 bytes.
-  const answer = new GrowingBody({ bytesMax: relayAnswerBytesMax, hold: () => true })
+  const answer = new GrowingBody(relayAnswerBytesMax, () => true)
   let bytes = 0
   let isLarge = false
   for await (const chunk of body) {

@@ -1,27 +1,15 @@
 /** The way to the other workers: requests for bots that they own, over the links to them (link/). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OwnerStream } from '../ask/owner-stream.ts'
-import type { Clock } from '../../kit/clock.ts'
 import { workersMax } from '../../kit/limits.ts'
 import { Forward, type ForwardTo, type ForwardWays } from './forward.ts'
-import { linkSocketPath } from '../link/link-socket-path.ts'
+import { hostAndPort, type LinkAddress, linkSocketPath } from '../link/connect-link.ts'
 import { LinkSet } from '../link/link-set.ts'
-import { hostAndPort } from '../link/link-address.ts'
 import { PeerStream, type StreamTo } from './peer-stream.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
-import type { Log } from '../../kit/surroundings.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { RareWarning } from '../../process/rare-warning.ts'
 import type { Routes } from '../../process/routes.ts'
-
-export interface PeersOptions {
-  readonly clock: Clock
-  readonly log: Log
-  readonly runDir: string
-  /** Where other nodes are. */
-  readonly routes: Pick<Routes, 'remote' | 'isRemote'>
-  /** How links to other nodes are secured; undefined if there are none. */
-  readonly security?: LinkSecurity | undefined
-}
 
 /**
  * Requests that cannot be forwarded are reported together, this long after the first one. Chosen: those that one take-over
@@ -30,26 +18,32 @@ export interface PeersOptions {
 export const forwardFailuresGatherMs = 5_000
 
 export class Peers {
-  readonly #routes: PeersOptions['routes']
+  readonly #routes: Pick<Routes, 'remote' | 'isRemote'>
   readonly #links: LinkSet
   readonly #ways: ForwardWays
 
-  constructor(options: PeersOptions) {
-    const { clock, runDir, routes, security } = options
+  /**
+   * @param routes - where other nodes are
+   * @param security - how links to other nodes are secured; undefined if there are none
+   */
+  constructor(
+    around: Pick<Surroundings, 'clock' | 'log'>,
+    runDir: string,
+    routes: Pick<Routes, 'remote' | 'isRemote'>,
+    security?: LinkSecurity,
+  ) {
+    const { clock } = around
     this.#routes = routes
     const failed = 'a request could not be forwarded to its owner'
-    const failures = new RareWarning(options, failed, forwardFailuresGatherMs)
-    this.#links = new LinkSet({
-      clock,
-      security,
-      addressOf(place) {
-        if (place < workersMax) return { path: linkSocketPath({ runDir, worker: place }) }
-        const remote = routes.remote(place)
-        if (remote === undefined) return undefined
-        const { host, port } = hostAndPort(remote.address)
-        return { host, port: port + remote.worker }
-      },
-    })
+    const failures = new RareWarning(around, failed, forwardFailuresGatherMs)
+    const addressOf = (place: number): LinkAddress | undefined => {
+      if (place < workersMax) return { path: linkSocketPath({ runDir, worker: place }) }
+      const remote = routes.remote(place)
+      if (remote === undefined) return undefined
+      const { host, port } = hostAndPort(remote.address)
+      return { host, port: port + remote.worker }
+    }
+    this.#links = new LinkSet(clock, addressOf, security)
     this.#ways = { clock, links: this.#links, failures }
   }
 

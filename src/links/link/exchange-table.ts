@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+
 /**
  * The open exchanges of a link by their numbers, which only rise.
  *
@@ -20,6 +22,7 @@ export class ExchangeTable<Exchange> {
 
   /** The number must not be open. */
   add(exchange: number, value: Exchange): void {
+    assert(this.#open[exchange] === undefined, 'an exchange is opened once')
     this.#open[exchange] = value
     this.#size += 1
   }

@@ -1,6 +1,7 @@
 /** The frames that a process sends over a link, collected for each turn of the event loop. */
+import assert from 'node:assert/strict'
 import type { Clock } from '../../kit/clock.ts'
-import { linkBufferBytes } from '../../process/limits.ts'
+import { linkBufferBytes, linkPayloadBytesMax } from '../../process/limits.ts'
 import { type Frame, frameHeadBytes, fin } from './frame.ts'
 import { kib } from '../../kit/limits.ts'
 
@@ -60,6 +61,7 @@ export class FrameWriter {
 
   /** Writes the head of a request, which is always one frame, as one byte per character. */
   writeHead(frame: Frame, text: string): void {
+    assert(text.length <= linkPayloadBytesMax, 'a head fits into one frame')
     const at = this.#begin(frame, text.length)
     this.#buffer.write(text, at, 'latin1')
   }

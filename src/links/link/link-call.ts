@@ -1,4 +1,5 @@
 /** One request on its way over a link, and its response. */
+import assert from 'node:assert/strict'
 import { headerBytesMax } from '../../http/limits.ts'
 import { frameType, fin } from './frame.ts'
 import type { FrameWriter } from './frame-writer.ts'
@@ -116,6 +117,7 @@ export class LinkCall {
 
   /** For the link: the request can be sent. */
   opened(): void {
+    assert(!this.#isOpen, 'a call is opened once')
     this.#isOpen = true
     this.#sendRest()
     if (this.#isHurried) this.hurry()

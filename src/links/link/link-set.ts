@@ -6,20 +6,12 @@
  * A place is a number that stands for a worker, of this machine or of another node. Where it is, is asked anew for each
  * attempt to connect.
  */
+import assert from 'node:assert/strict'
 import type { Clock } from '../../kit/clock.ts'
-import { connectLink } from './connect-link.ts'
-import type { LinkAddress } from './link-address.ts'
+import { connectLink, type LinkAddress } from './connect-link.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
 import { CallGivenUp, type LinkConnection, OwnerLink } from './owner-link.ts'
-
-export interface LinkSetOptions {
-  readonly clock: Clock
-  /** Returns undefined if nobody is known to be in the place: its calls are lost with PeerUnreachable. */
-  readonly addressOf: (place: number) => LinkAddress | undefined
-  /** Needed if an address is a port of another node. */
-  readonly security?: LinkSecurity | undefined
-}
 
 export interface LinkTo {
   readonly place: number
@@ -32,7 +24,9 @@ export interface LinkTo {
 }
 
 export class LinkSet {
-  readonly #options: LinkSetOptions
+  readonly #clock: Clock
+  readonly #addressOf: (place: number) => LinkAddress | undefined
+  readonly #security: LinkSecurity | undefined
   /** By place: those for requests, and those for streams. */
   readonly #kept = new Map<number, OwnerLink>()
   readonly #streams = new Map<number, OwnerLink>()
@@ -41,8 +35,18 @@ export class LinkSet {
   #isLeaving = false
   #hasGivenUp = false
 
-  constructor(options: LinkSetOptions) {
-    this.#options = options
+  /**
+   * @param addressOf - returns undefined if nobody is known to be in the place: its calls are lost with PeerUnreachable
+   * @param security - needed if an address is a port of another node
+   */
+  constructor(
+    clock: Clock,
+    addressOf: (place: number) => LinkAddress | undefined,
+    security?: LinkSecurity,
+  ) {
+    this.#clock = clock
+    this.#addressOf = addressOf
+    this.#security = security
   }
 
   /** Whether this worker ends so soon that no request should look for its owner again. */
@@ -100,13 +104,13 @@ export class LinkSet {
   }
 
   #newLink({ place }: LinkTo): OwnerLink {
-    const { clock, security } = this.#options
+    assert(Number.isInteger(place) && place >= 0, 'a link leads to a place')
     const connect = (take: (bytes: Buffer) => void): LinkConnection | undefined => {
-      const address = this.#options.addressOf(place)
-      return address === undefined ? undefined : connectLink({ address, security, take })
+      const address = this.#addressOf(place)
+      return address === undefined ? undefined : connectLink(address, this.#security, take)
     }
     const closed = (): void => void this.#all.delete(link)
-    const link: OwnerLink = new OwnerLink({ clock, connect, closed })
+    const link: OwnerLink = new OwnerLink(this.#clock, connect, closed)
     this.#all.set(link, place)
     if (this.#isLeaving) link.leave()
     return link

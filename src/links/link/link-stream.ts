@@ -1,4 +1,5 @@
 /** What a response of a link writes to in place of a socket: its bytes go out in frames of its exchange. */
+import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { linkBufferBytes } from '../../process/limits.ts'
@@ -70,8 +71,10 @@ export class LinkStream extends Duplex {
   #take(written: readonly Written[], done: () => void): void {
     // node:http ends a response with an empty write, which nothing may hold back.
     if (written.every(({ chunk }) => chunk.length === 0)) done()
-    else if (this.isHeldBack) this.#held = { written, done }
-    else this.#send({ written, done })
+    else if (this.isHeldBack) {
+      assert(this.#held === undefined, 'a stream writes once at a time')
+      this.#held = { written, done }
+    } else this.#send({ written, done })
   }
 
   #send({ written, done }: Held): void {

@@ -55,16 +55,7 @@ export interface LinkConnection {
   readonly isGreeted: boolean
 }
 
-export interface OwnerLinkOptions {
-  readonly clock: Clock
-  /**
-   * Begins to connect, and passes on what the socket reads. The bytes are only valid during the call. Returns undefined
-   * if nobody is known to be in the place.
-   */
-  readonly connect: (take: (bytes: Buffer) => void) => LinkConnection | undefined
-  /** Called once when no call can use the link any more. */
-  readonly closed: () => void
-}
+type Connect = (take: (bytes: Buffer) => void) => LinkConnection | undefined
 
 interface Waiting {
   readonly call: LinkCall
@@ -78,7 +69,9 @@ interface Waiting {
 export const peerConnectRetryMs = 50
 
 export class OwnerLink implements CallLink {
-  readonly #options: OwnerLinkOptions
+  readonly #clock: Clock
+  readonly #connect: Connect
+  readonly #closed: () => void
   readonly #calls = new ExchangeTable<LinkCall>()
   /** The calls that wait for the connection, oldest first. */
   #waiting: Waiting[] = []
@@ -93,8 +86,15 @@ export class OwnerLink implements CallLink {
   #isLeaving = false
   #isClosed = false
 
-  constructor(options: OwnerLinkOptions) {
-    this.#options = options
+  /**
+   * @param connect - begins to connect, and passes on what the socket reads. The bytes are only valid during the call. Returns
+   *   undefined if nobody is known to be in the place.
+   * @param closed - called once when no call can use the link any more
+   */
+  constructor(clock: Clock, connect: Connect, closed: () => void) {
+    this.#clock = clock
+    this.#connect = connect
+    this.#closed = closed
     this.#attempt()
   }
 
@@ -107,9 +107,8 @@ export class OwnerLink implements CallLink {
   call(request: LinkRequest, receiver: ResponseReceiver): LinkCall {
     this.#lastExchange = (this.#lastExchange + 1) >>> 0
     const call = new LinkCall(this, { ...request, exchange: this.#lastExchange, receiver })
-    const { clock } = this.#options
     if (this.#writer !== undefined) this.#start(call)
-    else this.#waiting.push({ call, untilMs: clock.monotonicMs() + peerConnectWaitMs })
+    else this.#waiting.push({ call, untilMs: this.#clock.monotonicMs() + peerConnectWaitMs })
     return call
   }
 
@@ -146,7 +145,7 @@ export class OwnerLink implements CallLink {
   #attempt(): void {
     this.#timer = undefined
     const reader = new FrameReader((frame, payload) => this.#take(frame, payload))
-    const connection = this.#options.connect((bytes) => {
+    const connection = this.#connect((bytes) => {
       try {
         reader.read(bytes)
       } catch (error) {
@@ -156,7 +155,7 @@ export class OwnerLink implements CallLink {
     })
     if (connection === undefined) {
       // The caller may not expect its call to be lost before it has the call.
-      this.#options.clock.soon(() => this.#failed(new Error('nobody is known to be in this place')))
+      this.#clock.soon(() => this.#failed(new Error('nobody is known to be in this place')))
       return
     }
     this.#connecting(connection)
@@ -173,7 +172,7 @@ export class OwnerLink implements CallLink {
         void socket.destroy(
           isConnected ? new NotReady() : new Error(`no connection in ${peerReadyMs} ms`),
         )
-      this.#timer = this.#options.clock.after(peerReadyMs, late)
+      this.#timer = this.#clock.after(peerReadyMs, late)
     } else {
       socket.once('connect', () => this.#opened(socket))
     }
@@ -186,7 +185,7 @@ export class OwnerLink implements CallLink {
   #opened(socket: Socket): void {
     if (this.#isClosed || this.#writer !== undefined) return
     this.#timer?.cancel()
-    this.#writer = new FrameWriter(socket, this.#options.clock)
+    this.#writer = new FrameWriter(socket, this.#clock)
     socket.on('drain', () => {
       for (const call of this.#calls.values()) call.drained()
     })
@@ -249,19 +248,19 @@ export class OwnerLink implements CallLink {
     if (this.#isClosed) return
     this.#timer?.cancel()
     this.#socket = undefined
-    const nowMs = this.#options.clock.monotonicMs()
+    const nowMs = this.#clock.monotonicMs()
     const isLate = ({ untilMs }: Waiting): boolean => !isNotYetThere(error) || untilMs <= nowMs
     const late = this.#waiting.filter(isLate)
     this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting))
     if (this.#waiting.length === 0) this.#close()
-    else this.#timer = this.#options.clock.after(peerConnectRetryMs, () => this.#attempt())
+    else this.#timer = this.#clock.after(peerConnectRetryMs, () => this.#attempt())
     for (const { call } of late) call.lose(new PeerUnreachable(error))
   }
 
   #close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#options.closed()
+    this.#closed()
   }
 
   #lose(error: Error): void {

@@ -2,33 +2,25 @@
 import type { Clock } from '../../kit/clock.ts'
 import { peerReadyMs } from '../../process/limits.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
-import { connectLink } from './connect-link.ts'
+import { connectLink, hostAndPort } from './connect-link.ts'
 import { frameType } from './frame.ts'
 import { FrameReader } from './frame-reader.ts'
-import { hostAndPort } from './link-address.ts'
-
-export interface ProbeLinkOptions {
-  readonly clock: Clock
-  /** As host:port. */
-  readonly address: string
-  readonly security: LinkSecurity
-}
 
 /**
+ * @param address - as host:port
  * @returns `ready` if the nodes recognize each other; `refused` if they do not, because their keys differ;
  *   `unreachable` if that is not known
  */
-export function probeLink(options: ProbeLinkOptions): Promise<'ready' | 'refused' | 'unreachable'> {
-  const { clock, address, security } = options
+export function probeLink(
+  clock: Clock,
+  address: string,
+  security: LinkSecurity,
+): Promise<'ready' | 'refused' | 'unreachable'> {
   return new Promise((resolve) => {
     const reader = new FrameReader(({ type }) => {
       if (type === frameType.ready) finish('ready')
     })
-    const { socket } = connectLink({
-      address: hostAndPort(address),
-      security,
-      take: (bytes) => reader.read(bytes),
-    })
+    const { socket } = connectLink(hostAndPort(address), security, (bytes) => reader.read(bytes))
     let isConnected = false
     socket.once('connect', () => (isConnected = true))
     const late = clock.after(peerReadyMs, () => finish('unreachable'))

@@ -121,6 +121,7 @@ class LinkSession implements ServedLink {
   }
 
   #open(exchange: number, payload: Buffer, isLast: boolean): void {
+    if (this.#exchanges.get(exchange) !== undefined) throw new BadFrameError('a new exchange')
     const { method, url, rawHeaders, origin } = readRequestFields(payload.toString('latin1'))
     const stream = this.#newStream(exchange)
     const socket = stream.asSocket()

@@ -16,20 +16,18 @@ import { messageOf } from '../../kit/text/message-of.ts'
 import { connectionBelow } from '../../http/native-handle.ts'
 import { linkKeepAliveMs, listenBacklog } from '../../process/limits.ts'
 import { describeAddress } from '../../http/listener.ts'
-import type { Log } from '../../kit/surroundings.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { RareWarning } from '../../process/rare-warning.ts'
 import { frameType, linkFrame } from './frame.ts'
 import { linkProtocol, serverTlsOptions } from './link-security.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
 
-export interface TlsLinkListenerOptions {
+/** Where other nodes reach a worker. */
+export interface TcpLinks {
   readonly host: string
   /** 0 selects any free port. */
   readonly port: number
   readonly security: LinkSecurity
-  readonly clock: Clock
-  readonly log: Log
-  readonly accept: (socket: Socket) => void
 }
 
 interface Handshake {
@@ -53,7 +51,9 @@ export const linkListenRetryMs = 20
 export const linkListenWaitMs = 4_000
 
 export class TlsLinkListener {
-  readonly #options: TlsLinkListenerOptions
+  readonly #at: TcpLinks
+  readonly #clock: Clock
+  readonly #accept: (socket: Socket) => void
   /** Does not listen: it gets the connections of `#server`, so that their handshakes can be bounded. */
   readonly #tls: TlsServer
   readonly #refusals: RareWarning
@@ -63,10 +63,16 @@ export class TlsLinkListener {
   #server: Server | undefined
   #isClosed = false
 
-  constructor(options: TlsLinkListenerOptions) {
-    this.#options = options
-    this.#refusals = new RareWarning(options, 'connections to the port of the cluster were refused')
-    this.#tls = createTlsServer(serverTlsOptions(options.security))
+  constructor(
+    at: TcpLinks,
+    around: Pick<Surroundings, 'clock' | 'log'>,
+    accept: (socket: Socket) => void,
+  ) {
+    this.#at = at
+    this.#clock = around.clock
+    this.#accept = accept
+    this.#refusals = new RareWarning(around, 'connections to the port of the cluster were refused')
+    this.#tls = createTlsServer(serverTlsOptions(at.security))
     this.#tls.on('secureConnection', (socket) => this.#secured(socket))
     this.#tls.on('tlsClientError', (error, socket) => this.#failed(error, socket))
   }
@@ -82,7 +88,8 @@ export class TlsLinkListener {
    * with a message for the operator, if that does not help.
    */
   async listen(): Promise<void> {
-    const { clock, host, port } = this.#options
+    const clock = this.#clock
+    const { host, port } = this.#at
     const untilMs = clock.monotonicMs() + linkListenWaitMs
     while (!this.#isClosed) {
       try {
@@ -115,7 +122,7 @@ export class TlsLinkListener {
   }
 
   async #listening(): Promise<Server> {
-    const { host, port } = this.#options
+    const { host, port } = this.#at
     const server = createTcpServer(
       { noDelay: true, keepAlive: true, keepAliveInitialDelay: linkKeepAliveMs },
       (socket) => this.#accepted(socket),
@@ -139,7 +146,7 @@ export class TlsLinkListener {
       this.#end(oldest, `it gave way to a newer one of ${linkHandshakesMax} handshakes`)
     }
     const late = (): void => this.#end(socket, `it did not finish in ${linkHandshakeMs} ms`)
-    this.#handshakes.set(socket, { peer, timer: this.#options.clock.after(linkHandshakeMs, late) })
+    this.#handshakes.set(socket, { peer, timer: this.#clock.after(linkHandshakeMs, late) })
     this.#tls.emit('connection', socket)
   }
 
@@ -155,7 +162,7 @@ export class TlsLinkListener {
     this.#links.add(socket)
     socket.once('close', () => this.#links.delete(socket))
     socket.write(linkFrame(frameType.ready))
-    this.#options.accept(socket)
+    this.#accept(socket)
   }
 
   #failed(error: NodeJS.ErrnoException, socket: TLSSocket): void {

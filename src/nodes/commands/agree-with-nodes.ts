@@ -93,7 +93,7 @@ async function assertKnown(
   { clock, links }: AgreementOptions,
 ): Promise<void> {
   if (links === undefined || address === '') return
-  if ((await probeLink({ clock, address, security: links.security })) !== 'refused') return
+  if ((await probeLink(clock, address, links.security)) !== 'refused') return
   throw new ConfigError([
     `the node ${JSON.stringify(name)} at ${address} does not recognize this one: expected the same cluster key`,
   ])

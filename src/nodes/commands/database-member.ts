@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Log } from '../../kit/surroundings.ts'
 import type { ClockReading } from '../membership/database-clock.ts'
 import { lastLifeOf, lifeRecord } from '../membership/join.ts'
-import { hostAndPort } from '../../links/link/link-address.ts'
+import { hostAndPort } from '../../links/link/connect-link.ts'
 import { probeLink } from '../../links/link/probe-link.ts'
 import { Member } from '../membership/member.ts'
 import { ShardCoordinator } from '../membership/shard-coordinator.ts'
@@ -113,9 +113,7 @@ export class DatabaseMember {
     if (links === undefined || address === '') return false
     const { host, port } = hostAndPort(address)
     const worker = new ShardMap({ shards: part.shards, workers }).workerOf(shard)
-    const workerAddress = `${host}:${port + worker}`
-    const probe = { clock, address: workerAddress, security: links.security }
-    return (await probeLink(probe)) === 'ready'
+    return (await probeLink(clock, `${host}:${port + worker}`, links.security)) === 'ready'
   }
 
   async #newMember({ workers, onClock, onLease, onEnd }: MemberStart): Promise<Member> {

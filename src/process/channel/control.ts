@@ -6,6 +6,7 @@
  * long; Comlink would leave it pending forever. And errors keep their codes; Comlink carries only name and message.
  * Arguments and results are cloned; `Comlink.proxy` and `transfer` do not work over a process channel.
  */
+import assert from 'node:assert/strict'
 import { type Endpoint, expose, type Remote, wrap } from 'comlink'
 import type { Clock } from '../../kit/clock.ts'
 import { type ErrorCode, errorKinds, PostboteError } from '../../kit/errors.ts'
@@ -74,6 +75,7 @@ export class Control<T extends Methods<T>> {
     args: Parameters<T[K]>,
     timeoutMs = controlCallMs,
   ): Promise<Awaited<ReturnType<T[K]>>> {
+    assert(timeoutMs > 0, 'a control call has time')
     if (this.#channel.connected !== true) throw processGone()
     const bound = this.#bound(name, timeoutMs)
     try {

@@ -20,6 +20,7 @@
  * the cost of a connection in both processes (docs/inside/decisions.md has the figures). It calls nothing back when the worker
  * dies, and it does not resend a lost handle.
  */
+import assert from 'node:assert/strict'
 import type { Clock, Timer } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { handOffsInFlightMax } from '../limits.ts'
@@ -184,6 +185,7 @@ export class HandOff {
       const next = channel === undefined ? undefined : this.#queue.shift()
       if (channel === undefined || next === undefined) break
       this.#queuedBytes -= next.connection.bytes.length
+      assert(this.#queuedBytes >= 0, 'the bytes of a connection are counted once')
       this.#send(channel, next)
     }
     this.#armDueTimer()

@@ -1,14 +1,28 @@
-/** The mode of a worker's place, which place-mode.ts draws. All processes can read what it means for the worker. */
+/**
+ * The life of a worker's place:
+ *
+ *   empty --start--> starting --serve--> serving --dies--> empty --later--> waiting --> starting
+ *     ^                 |                   ^                |
+ *     +------fails------+                   +--a successor was prepared, and takes over
+ *
+ *   any --> stopped: nothing is started again, and the process that serves may still be drained
+ *
+ * All processes can read what the mode of a place means for its worker.
+ */
+import { changesOf } from '../../kit/changes-of.ts'
 import type { Clock } from '../../kit/clock.ts'
-import type { ShardTable } from '../shard-table.ts'
-import type { WorkerState } from '../worker-record.ts'
-import { changedPlaceMode, type PlaceMode } from './place-mode.ts'
+import type { ShardTable, WorkerState } from '../shard-table.ts'
 
-export interface PlaceStateOptions {
-  readonly worker: number
-  readonly clock: Clock
-  readonly shardTable: Pick<ShardTable, 'noteWorker'>
-}
+export type PlaceMode = 'empty' | 'starting' | 'serving' | 'waiting' | 'stopped'
+
+/** Returns the new mode. Any other change than those drawn above is a bug. */
+const changedPlaceMode = changesOf<PlaceMode>({
+  empty: ['starting', 'serving', 'waiting', 'stopped'],
+  starting: ['serving', 'empty', 'stopped'],
+  serving: ['serving', 'empty', 'stopped'],
+  waiting: ['starting', 'waiting', 'stopped'],
+  stopped: ['stopped'],
+})
 
 /** The process that the place has, or had last. */
 export interface PlaceProcess {
@@ -25,12 +39,20 @@ const stateOf: Readonly<Record<PlaceMode, WorkerState>> = {
 }
 
 export class PlaceState {
-  readonly #options: PlaceStateOptions
+  readonly #worker: number
+  readonly #clock: Pick<Clock, 'machineMs'>
+  readonly #shardTable: Pick<ShardTable, 'noteWorker'>
   #mode: PlaceMode = 'empty'
   #starts = 0
 
-  constructor(options: PlaceStateOptions) {
-    this.#options = options
+  constructor(
+    worker: number,
+    clock: Pick<Clock, 'machineMs'>,
+    shardTable: Pick<ShardTable, 'noteWorker'>,
+  ) {
+    this.#worker = worker
+    this.#clock = clock
+    this.#shardTable = shardTable
   }
 
   get mode(): PlaceMode {
@@ -45,14 +67,13 @@ export class PlaceState {
   to(mode: PlaceMode, process: PlaceProcess | undefined): void {
     this.#mode = changedPlaceMode(this.#mode, mode)
     if (mode === 'starting') this.#starts++
-    const { worker, clock, shardTable } = this.#options
     const state = stateOf[mode]
-    shardTable.noteWorker(worker, {
+    this.#shardTable.noteWorker(this.#worker, {
       state,
       pid: state === 'down' ? 0 : (process?.pid ?? 0),
       generation: process?.generation ?? 0,
       restarts: Math.max(this.#starts - 1, 0),
-      servingSinceS: state === 'serving' ? Math.floor(clock.machineMs() / 1_000) : 0,
+      servingSinceS: state === 'serving' ? Math.floor(this.#clock.machineMs() / 1_000) : 0,
     })
   }
 }

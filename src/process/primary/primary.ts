@@ -90,7 +90,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const waitingMax = Math.ceil(openMax * handOffShare)
   const handOffs = Array.from({ length: workers }, () => new HandOff(clock, { waitingMax }))
   const supervisor = new Supervisor({ ...options, map, assignment }, handOffs)
-  const router = new ConnectionRouter({ map, assignment, handOffs })
+  const router = new ConnectionRouter(map, assignment, handOffs)
   const switchboard = new Switchboard({
     clock,
     log,

@@ -30,7 +30,7 @@ import type { ListenAddress, ListenerKind, ListenerOptions } from '../../http/li
 import type { Log } from '../../kit/surroundings.ts'
 import { nativeHandleOf } from '../../http/native-handle.ts'
 import { RareWarning } from '../rare-warning.ts'
-import { rawResponse } from '../../http/raw-response.ts'
+import { errorResponse } from '../../http/error-response.ts'
 import { isLineOpen, type NamedOwner, readRequestLine } from './request-line.ts'
 
 export interface SwitchboardOptions {
@@ -67,7 +67,7 @@ export class Switchboard {
 
   constructor(options: SwitchboardOptions) {
     const openMax = options.openMax ?? connectionLimit()
-    this.#places = new ConnectionPlaces({ placesMax: openMax })
+    this.#places = new ConnectionPlaces(openMax)
     this.#options = { ...options, lastResponses: new LastResponses(options.clock, openMax) }
     this.#crowded = new RareWarning(
       options,
@@ -267,7 +267,7 @@ class AwaitedLine {
       handedOver: () => void socket.destroy(),
       refuse: (error) => {
         handle?.readStart()
-        this.#options.lastResponses.send(socket, rawResponse(listener, error))
+        this.#options.lastResponses.send(socket, errorResponse(listener, error))
       },
     })
   }
@@ -281,7 +281,7 @@ class AwaitedLine {
   #refuse(error: PostboteError): void {
     this.#settle()
     const { socket, listener } = this.#accepted
-    this.#options.lastResponses.send(socket, rawResponse(listener, error))
+    this.#options.lastResponses.send(socket, errorResponse(listener, error))
   }
 
   #settle(): void {

@@ -25,7 +25,7 @@ import type { EventLog } from '../event-log.ts'
 import { drainMs } from '../../kit/limits.ts'
 import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
-import type { PlaceMode } from './place-mode.ts'
+import type { PlaceMode } from './place-state.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
 import type { Counters } from '../../kit/counters.ts'
 import type { Log } from '../../kit/surroundings.ts'
@@ -98,7 +98,7 @@ export class WorkerPlace {
   constructor(options: WorkerPlaceOptions) {
     this.#options = options
     this.#settings = options.settings
-    this.#state = new PlaceState(options)
+    this.#state = new PlaceState(options.worker, options.clock, options.shardTable)
     this.#restart = new RestartPause(options.clock)
     this.shards = new PlaceShards({
       ...options,

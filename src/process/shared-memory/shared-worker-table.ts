@@ -7,7 +7,7 @@
  * A reader may see some words of one record and some of the next. They are shown to people, and the next reading is right.
  */
 import { workersMax } from '../../kit/limits.ts'
-import { type WorkerRecord, workerStates } from '../worker-record.ts'
+import { type WorkerRecord, workerStates } from '../shard-table.ts'
 
 const recordWords = 6
 const pidWord = 1

@@ -36,7 +36,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     bots: bots.registry,
     clock,
     counters,
-    pacing: new TokenRefusals({ clock, clients: { mayRefuseNow: () => true } }),
+    pacing: new TokenRefusals(clock, { mayRefuseNow: () => true }),
     creationGate: { takeCreationSlot: () => ({ ok: true }) },
     updatesReply: new UpdatesReply(new CompressPool(() => undefined)),
     filter: undefined,

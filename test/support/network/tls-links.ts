@@ -3,7 +3,7 @@ import type { LinkSecurity } from '../../../src/process/node-links.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import type { LinkAddress } from '../../../src/links/link/link-address.ts'
+import type { LinkAddress } from '../../../src/links/link/connect-link.ts'
 import { linkSecurityFrom } from '../../../src/links/link/link-security.ts'
 import { LinkSet } from '../../../src/links/link/link-set.ts'
 import { type ServedLink, serveLink } from '../../../src/links/link/serve-link.ts'
@@ -55,7 +55,11 @@ export function newNode(t: TestContext, options: NodeOptions): ListeningNode {
     served.push(link)
   }
   const log = { debug: skip, info: skip, warn, error: skip }
-  const listener = new TlsLinkListener({ host, port: 0, ...options, log, accept })
+  const listener = new TlsLinkListener(
+    { host, port: 0, security: options.security },
+    { clock, log },
+    accept,
+  )
   t.after(() => listener.close())
   return { listener, warnings, accepted, served }
 }
@@ -67,7 +71,7 @@ export function linksTo(
 ) {
   const { clock, security, port } = options
   const addressOf = (): LinkAddress => ({ host, port })
-  const links = new LinkSet({ clock, security, addressOf })
+  const links = new LinkSet(clock, addressOf, security)
   t.after(() => links.close())
   return { links, ...callsOf(links, 0) }
 }

@@ -17,8 +17,7 @@ function makeClients(): RefusedClients {
 
 function setUp(heldMax?: number) {
   const clock = new FakeClock()
-  const options = { clock, clients: makeClients(), ...(heldMax === undefined ? {} : { heldMax }) }
-  const pacing = new TokenRefusals(options)
+  const pacing = new TokenRefusals(clock, makeClients(), heldMax)
   const log: string[] = []
   const startMs = clock.monotonicMs()
   async function refuse(address: string): Promise<void> {

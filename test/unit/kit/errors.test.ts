@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rawResponse } from '../../../src/http/raw-response.ts'
+import { errorResponse } from '../../../src/http/error-response.ts'
 import { errorReplyText } from '../../../src/http/reply.ts'
 import { type ErrorCode, errorKinds, PostboteError } from '../../../src/kit/errors.ts'
 
@@ -15,7 +15,7 @@ test('every 503 and 507 says when to come back, on both listeners', () => {
     assert(Number.isInteger(retryAfterS) && Number(retryAfterS) >= 1, code)
     assert(errorReplyText(error).endsWith(`,"parameters":{"retry_after":${retryAfterS}}}`), code)
     for (const listener of ['bot', 'private'] as const) {
-      assert.match(rawResponse(listener, error).toString(), /\r\nRetry-After: [1-9]\d*\r\n/)
+      assert.match(errorResponse(listener, error).toString(), /\r\nRetry-After: [1-9]\d*\r\n/)
     }
   }
 })

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { EventFile, eventFileLinesMax } from '../../../src/process/event-file.ts'
-import { eventsKeptMax } from '../../../src/process/event-limits.ts'
+import { eventsKeptMax } from '../../../src/kit/limits.ts'
 import { loggedEvent } from '../../../src/kit/operator-event.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 

@@ -21,12 +21,12 @@ function setUp() {
       histogram.p99 = 0
     },
   }
-  const delay = new LoopDelay({
+  const delay = new LoopDelay(
     clock,
-    gauges: { set: (name, value) => void (shown[name] = value) },
+    { set: (name, value) => void (shown[name] = value) },
+    () => void (turns.count += 1),
     histogram,
-    turned: () => void (turns.count += 1),
-  })
+  )
   const pass = async (maxMs: number, p99Ms: number): Promise<void> => {
     histogram.max = (maxMs + loopDelayResolutionMs) * 1e6
     histogram.p99 = (p99Ms + loopDelayResolutionMs) * 1e6

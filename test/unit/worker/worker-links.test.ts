@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../src/kit/clock.ts'
-import type { LinkAddress } from '../../../src/links/link/link-address.ts'
-import { linkSocketPath } from '../../../src/links/link/link-socket-path.ts'
+import { type LinkAddress, linkSocketPath } from '../../../src/links/link/connect-link.ts'
 import { LinkSet } from '../../../src/links/link/link-set.ts'
 import { WorkerServers } from '../../../src/worker/worker-servers.ts'
 import { linkListenRetryMs } from '../../../src/links/link/tls-link-listener.ts'
@@ -51,7 +50,7 @@ async function setUp(t: TestContext) {
     { host, port },
   ]
   const addressOf = (place: number): LinkAddress | undefined => addresses[place]
-  const links = new LinkSet({ clock: systemClock, security, addressOf })
+  const links = new LinkSet(systemClock, addressOf, security)
   t.after(() => links.close())
   const callers = Object.values(places).map((place) => callsOf(links, place))
   const ask = async (isFresh = false): Promise<string[]> => {

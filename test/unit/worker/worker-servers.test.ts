@@ -15,7 +15,7 @@ import {
 import { systemClock } from '../../../src/kit/clock.ts'
 import type { ListenerKind } from '../../../src/http/listener.ts'
 import { nativeHandleOf } from '../../../src/http/native-handle.ts'
-import { linkSocketPath } from '../../../src/links/link/link-socket-path.ts'
+import { linkSocketPath } from '../../../src/links/link/connect-link.ts'
 import { LinkSet } from '../../../src/links/link/link-set.ts'
 import { callsOf } from '../../support/network/link-calls.ts'
 import {
@@ -374,7 +374,7 @@ test('connections of other workers are served beyond the limit', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
   const addressOf = () => ({ path: linkSocketPath({ runDir, worker: 0 }) })
-  const links = new LinkSet({ clock: systemClock, addressOf })
+  const links = new LinkSet(systemClock, addressOf)
   t.after(() => links.close())
   const response = callsOf(links, 0).ask({ url: '/answered' })
   assert.equal((await response.over()).head?.status, 200)

@@ -42,11 +42,11 @@ class World {
   readonly begun: string[] = []
   /** How long the key `over` must wait. */
   waitMs = 0
-  readonly turns = new CallTurns({
-    clock: this.clock,
-    waitMsOf: (holder) => (holder === 'over' ? this.waitMs : 0),
-    start: ({ url = '' }) => void this.begun.push(url),
-  })
+  readonly turns = new CallTurns(
+    this.clock,
+    (holder) => (holder === 'over' ? this.waitMs : 0),
+    ({ url = '' }) => void this.begun.push(url),
+  )
 
   call(holder: string, connection: Connection, { url, isPipelined = true }: Call): boolean {
     const response = { socket: isPipelined ? null : connection, req: { url, socket: connection } }

@@ -23,7 +23,7 @@ class WorkClock extends FakeClock {
 
 async function costOf(url: string): Promise<number> {
   const clock = new WorkClock()
-  const meter = new LoopMeter({ clock, cpuMs: () => clock.monotonicMs() })
+  const meter = new LoopMeter(clock, () => clock.monotonicMs())
   let chargedMs = 0
   const payer = {
     turn: () => undefined,

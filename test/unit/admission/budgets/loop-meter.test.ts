@@ -8,12 +8,9 @@ function setUp() {
   const clock = new FakeClock()
   let cpuMs = 0
   let readings = 0
-  const meter = new LoopMeter({
-    clock,
-    cpuMs: () => {
-      readings += 1
-      return cpuMs
-    },
+  const meter = new LoopMeter(clock, () => {
+    readings += 1
+    return cpuMs
   })
   return {
     meter,

@@ -13,10 +13,10 @@ const share = 4
 
 class Crowd {
   readonly busy = new Set<string>()
-  readonly places = new ConnectionPlaces<string>({
+  readonly places = new ConnectionPlaces<string>(
     placesMax,
-    isStill: (connection) => !this.busy.has(connection),
-  })
+    (connection) => !this.busy.has(connection),
+  )
   readonly #open = new Map<string, ConnectionPlace<string>>()
   #addresses = 0
 

@@ -7,7 +7,7 @@ import {
   EventSender,
 } from '../../../../src/features/events/event-sender.ts'
 import { EventLog } from '../../../../src/process/event-log.ts'
-import { eventsKeptMax } from '../../../../src/process/event-limits.ts'
+import { eventsKeptMax } from '../../../../src/kit/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { TestCounters } from '../../../support/store/shard-life.ts'
 

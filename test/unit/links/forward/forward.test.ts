@@ -12,7 +12,7 @@ import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/kit/clock.ts'
 import { forwardFailuresGatherMs, Peers } from '../../../../src/links/forward/peers.ts'
 import { frameType } from '../../../../src/links/link/frame.ts'
-import { linkSocketPath } from '../../../../src/links/link/link-socket-path.ts'
+import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
 import type { ListenerKind } from '../../../../src/http/listener.ts'
 import { streamedBytesKeptMax } from '../../../../src/links/forward/forward.ts'
 import { hurry } from '../../../../src/http/once-closed.ts'
@@ -60,7 +60,7 @@ async function setUp(
   const warn = (details: object): void => void warnings.push(details)
   const log = { debug: skip, info: skip, warn, error: skip }
   const routes = { remote: () => undefined, isRemote: () => true }
-  const peers = new Peers({ clock, log, runDir, routes })
+  const peers = new Peers({ clock, log }, runDir, routes)
   const front = createServer((request, response) => {
     peers.forward(request, response, {
       self: 0,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { frameType } from '../../../../src/links/link/frame.ts'
-import { linkSocketPath } from '../../../../src/links/link/link-socket-path.ts'
+import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
 import { type LinkCall, shortResponseBytesMax } from '../../../../src/links/link/link-call.ts'
 import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/links/link/owner-link.ts'
 import { LinkSet } from '../../../../src/links/link/link-set.ts'
@@ -24,7 +24,7 @@ const addressIn = (runDir: string) => (to: number) => ({
 async function setUp(t: TestContext, take: (exchange: OwnedExchange, nth: number) => unknown) {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet(clock, addressIn(runDir))
   t.after(() => links.close())
   const owner = await fakeLinkOwner(t, linkSocketPath({ runDir, worker }), take)
   return { links, clock, owner, runDir, ...callsOf(links, place) }
@@ -300,7 +300,7 @@ test('a place that is dropped loses its requests at once, those of fresh links t
 })
 
 test('a place that nobody is known to be in is unreachable, after the caller has its call', async (t) => {
-  const links = new LinkSet({ clock: new LinkClock(), addressOf: () => undefined })
+  const links = new LinkSet(new LinkClock(), () => undefined)
   t.after(() => links.close())
   const asked = callsOf(links, place).ask()
   assert.equal(asked.isOver, false)
@@ -311,10 +311,7 @@ test('each attempt to connect asks where the place is', async (t) => {
   const directories = [temporaryDirectory(t), temporaryDirectory(t)] as const
   let asks = 0
   const clock = new LinkClock()
-  const links = new LinkSet({
-    clock,
-    addressOf: (to) => addressIn(directories[asks++ === 0 ? 0 : 1])(to),
-  })
+  const links = new LinkSet(clock, (to) => addressIn(directories[asks++ === 0 ? 0 : 1])(to))
   t.after(() => links.close())
   const path = linkSocketPath({ runDir: directories[1], worker })
   await fakeLinkOwner(t, path, (exchange) => exchange.end(ok('moved')))
@@ -327,7 +324,7 @@ test('each attempt to connect asks where the place is', async (t) => {
 test('a request that is given up while its owner is not there yet is never sent', async (t) => {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet(clock, addressIn(runDir))
   t.after(() => links.close())
   const { call, ask } = callsOf(links, place)
   const given = new ReceivedResponse()
@@ -350,7 +347,7 @@ test('a request that is given up while its owner is not there yet is never sent'
 test('requests that come while a link waits for its next attempt share that link', async (t) => {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet(clock, addressIn(runDir))
   t.after(() => links.close())
   const { ask } = callsOf(links, place)
   const asked = [ask()]
@@ -367,7 +364,7 @@ test('a link that an owner takes along as it dies, before it is open, is tried a
   const runDir = temporaryDirectory(t)
   const path = linkSocketPath({ runDir, worker })
   const clock = new LinkClock()
-  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet(clock, addressIn(runDir))
   t.after(() => links.close())
   const dying = await fakeLinkOwner(t, path, () => assert.fail('nothing was sent'))
   const asked = callsOf(links, place).ask()
@@ -381,7 +378,7 @@ test('a link that an owner takes along as it dies, before it is open, is tried a
 
 test('each request waits its time for an owner that does not come, and was not sent', async (t) => {
   const clock = new LinkClock()
-  const links = new LinkSet({ clock, addressOf: addressIn(temporaryDirectory(t)) })
+  const links = new LinkSet(clock, addressIn(temporaryDirectory(t)))
   t.after(() => links.close())
   const { ask } = callsOf(links, place)
   const startMs = clock.monotonicMs()

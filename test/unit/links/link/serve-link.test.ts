@@ -11,7 +11,7 @@ import { endEmptyRequest } from '../../../../src/http/end-empty-request.ts'
 import { watchClose } from '../../../../src/http/once-closed.ts'
 import type { LinkCall } from '../../../../src/links/link/link-call.ts'
 import { LinkListener } from '../../../../src/links/link/link-listener.ts'
-import { linkSocketPath } from '../../../../src/links/link/link-socket-path.ts'
+import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
 import { type ServedLink, serveLink } from '../../../../src/links/link/serve-link.ts'
 import { LinkSet } from '../../../../src/links/link/link-set.ts'
 import type { RequestFields } from '../../../../src/links/link/request-fields.ts'
@@ -28,25 +28,20 @@ async function setUp(t: TestContext, listener: Listener) {
   const accepted: Socket[] = []
   const closed: Socket[] = []
   const served: ServedLink[] = []
-  const server = new LinkListener({
-    runDir,
-    worker,
-    accept: (socket) => {
-      accepted.push(socket)
-      const link = serveLink(socket, {
-        clock: systemClock,
-        serve: (_kind, request, response) => listener(request, response),
-        streamClosed: (stream) => void closed.push(stream),
-      })
-      served.push(link)
-    },
+  const server = new LinkListener(runDir, worker, (socket) => {
+    accepted.push(socket)
+    const link = serveLink(socket, {
+      clock: systemClock,
+      serve: (_kind, request, response) => listener(request, response),
+      streamClosed: (stream) => void closed.push(stream),
+    })
+    served.push(link)
   })
   await server.listen()
   server.show()
-  const links = new LinkSet({
-    clock: systemClock,
-    addressOf: (place) => ({ path: linkSocketPath({ runDir, worker: place }) }),
-  })
+  const links = new LinkSet(systemClock, (place) => ({
+    path: linkSocketPath({ runDir, worker: place }),
+  }))
   t.after(() => {
     links.close()
     server.close()

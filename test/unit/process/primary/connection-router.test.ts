@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConnectionRouter } from '../../../../src/process/primary/connection-router.ts'
+import {
+  ConnectionRouter,
+  WorkersInTurn,
+} from '../../../../src/process/primary/connection-router.ts'
 import { HandOff, type WaitingConnection } from '../../../../src/process/primary/hand-off.ts'
 import { botOf, map } from '../../../support/server/bot-of.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
@@ -40,7 +43,7 @@ function setUp(serving: readonly number[], has: (shard: number) => boolean = () 
     clock,
     sent,
     handOffs,
-    router: new ConnectionRouter({ map, assignment: { has }, handOffs }),
+    router: new ConnectionRouter(map, { has }, handOffs),
   }
 }
 
@@ -94,4 +97,27 @@ test('at the end of the server a stream with a shard is refused like all others'
   router.route({ shard: 7 }, connection(refused))
   for (const handOff of handOffs) handOff.refuseAll()
   assert.deepEqual(refused, ['STORE_UNAVAILABLE'])
+})
+
+const free = { isAttached: true, waiting: 0 }
+const down = { isAttached: false, waiting: 0 }
+
+test('workers take turns, and those that are down are skipped', () => {
+  const turns = new WorkersInTurn([free, down, free])
+  assert.deepEqual([turns.next(), turns.next(), turns.next()], [0, 2, 0])
+})
+
+test('a worker that accepts nothing gets no more connections while another one accepts them', () => {
+  const stuck = { isAttached: true, waiting: 0 }
+  const turns = new WorkersInTurn([stuck, free])
+  assert.equal(turns.next(), 0)
+  stuck.waiting = 1
+  assert.deepEqual([turns.next(), turns.next(), turns.next()], [1, 1, 1])
+  stuck.waiting = 0
+  assert.equal(turns.next(), 0)
+})
+
+test('if all workers are down, they still take turns', () => {
+  const turns = new WorkersInTurn([down, down])
+  assert.deepEqual([turns.next(), turns.next(), turns.next()], [0, 1, 0])
 })

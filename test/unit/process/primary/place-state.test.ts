@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PlaceState } from '../../../../src/process/primary/place-state.ts'
-import type { WorkerRecord } from '../../../../src/process/worker-record.ts'
+import type { WorkerRecord } from '../../../../src/process/shard-table.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 test('every change of a place is recorded, and every start but the first is a restart', async () => {
@@ -13,7 +13,7 @@ test('every change of a place is recorded, and every start but the first is a re
       records.push(record)
     },
   }
-  const state = new PlaceState({ worker: 3, clock, shardTable })
+  const state = new PlaceState(3, clock, shardTable)
   const [first, second, successor] = [1, 2, 3].map((generation) => ({
     pid: 100 + generation,
     generation,
