@@ -2,7 +2,7 @@
  * What each client address has used up: slots for unknown tokens, 20 in 60 s and 600 in an hour, and the pacing of
  * refusals (protocol.md §2). The table is in shared memory, so that all processes count together.
  *
- *     keys       131,072 x 64 bits     client-key.ts; 0 = empty
+ *     keys       131,072 x 64 bits     `clientKey`; 0 = empty
  *     used       131,072 x 1 word      second of the last use, which decides what is replaced
  *     records    131,072 x 37 words:
  *                  20 stamps           when each slot of the minute was last taken, in ms mod 2^32; 0 = never

@@ -1,5 +1,5 @@
 /**
- * The place of one worker: its shards, its waiting connections, and one process after another. place-mode.ts draws its
+ * The place of one worker: its shards, its waiting connections, and one process after another. place-state.ts draws its
  * life.
  *
  * A reload; requests wait only from the third step to the fourth:

@@ -55,11 +55,7 @@ export function newNode(t: TestContext, options: NodeOptions): ListeningNode {
     served.push(link)
   }
   const log = { debug: skip, info: skip, warn, error: skip }
-  const listener = new TlsLinkListener(
-    { host, port: 0, security: options.security },
-    { clock, log },
-    accept,
-  )
+  const listener = new TlsLinkListener({ host, port: 0, ...options }, { clock, log }, accept)
   t.after(() => listener.close())
   return { listener, warnings, accepted, served }
 }
