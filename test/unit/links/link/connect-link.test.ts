@@ -179,8 +179,5 @@ test('a node that asks its callers to leave serves what is open, and gets new li
 })
 
 test('the address of another node without a security is a mistake of the caller', () => {
-  assert.throws(
-    () => connectLink({ host, port: 1 }, undefined, () => undefined),
-    /is secured/,
-  )
+  assert.throws(() => connectLink({ host, port: 1 }, undefined, () => undefined), /is secured/)
 })
