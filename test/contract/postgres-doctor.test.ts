@@ -7,7 +7,7 @@ import { commitSchema, createSchema, newCluster } from '../../src/nodes/postgres
 import { connectionFinding } from '../../src/nodes/postgres/connection-limit.ts'
 import { examineDatabase } from '../../src/nodes/postgres/examine-database.ts'
 import { PgConnection } from '../../src/nodes/postgres/pg-connection.ts'
-import { pgDoctorLookMs } from '../../src/nodes/postgres/examine-rows.ts'
+import { pgDoctorLookMs } from '../../src/nodes/postgres/cluster-looks.ts'
 import { FakeClock } from '../support/kit/fake-clock.ts'
 import { portOf } from '../support/kit/port.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
@@ -44,7 +44,7 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     await server.query(sql.join('; '), name)
     const clock = new FakeClock()
     let isDone = false
-    const examined = examineDatabase(databaseAt(server.url(name)), { clock, workersOf: () => 2 })
+    const examined = examineDatabase(databaseAt(server.url(name)), () => 2, clock)
     void examined.finally(() => (isDone = true))
     await until(() => isDone || clock.timers > 0)
     await server.query(between, name)
@@ -170,7 +170,7 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     t.after(() => setStandbys(''))
     const plain = databaseAt(server.url('sound').replace('postbote@', 'plain@'))
     const textsOf = async (): Promise<string> =>
-      (await examineDatabase(plain, { workersOf: () => 2 })).findings
+      (await examineDatabase(plain, () => 2)).findings
         .map(({ level, text }) => `${level} ${text}`)
         .join('\n')
     assert.match(await textsOf(), /^warn whether a synchronous standby is connected, .* GRANT/m)
@@ -184,7 +184,7 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     const limited = databaseAt(server.url('sound').replace('postbote@', 'limited@'))
     const found = async (change: string): Promise<string | undefined> => {
       await server.query(change)
-      const { findings: all } = await examineDatabase(limited, { workersOf: () => 2 })
+      const { findings: all } = await examineDatabase(limited, () => 2)
       const ofConnections = all.filter(({ text }) => /connections/.test(text))
       assert.equal(ofConnections.length, 1, JSON.stringify(all))
       return `${ofConnections[0]?.level} ${ofConnections[0]?.text}`
@@ -223,7 +223,7 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     t.after(() => pooler.close())
     await once(pooler, 'listening')
     const url = server.url('sound').replace(`:${server.port}/`, `:${portOf(pooler)}/`)
-    const { findings: found } = await examineDatabase(databaseAt(url), { workersOf: () => 2 })
+    const { findings: found } = await examineDatabase(databaseAt(url), () => 2)
     assert.equal(found.length, 1)
     assert.match(found[0]?.text ?? '', /a connection pooler is in between; connect to the server/)
   })

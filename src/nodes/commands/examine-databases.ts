@@ -17,9 +17,10 @@ export async function examineDatabases(config: Config): Promise<readonly Examine
   const { databases } = config
   const examined = await Promise.all(
     databases.map((database) =>
-      examineDatabase(database, {
-        workersOf: (shards) => config.workers ?? defaultWorkers(availableParallelism(), shards),
-      }),
+      examineDatabase(
+        database,
+        (shards) => config.workers ?? defaultWorkers(availableParallelism(), shards),
+      ),
     ),
   )
   const named = databases.map((database, number) => ({ database, row: examined[number]?.cluster }))

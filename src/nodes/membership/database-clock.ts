@@ -89,5 +89,10 @@ const agrees = 'the clock of this machine agrees with that of the database again
 export function clockDifference({ clock }: NodeRow): string | undefined {
   const skewMs = clock?.skewMs ?? 0
   if (Math.abs(skewMs) <= clockDifferenceMsMax) return undefined
+  return clockText(skewMs)
+}
+
+/** Returns `12 s ahead` or `12 s behind` for a clock. */
+export function clockText(skewMs: number): string {
   return `${Math.round(Math.abs(skewMs) / 1_000)} s ${skewMs > 0 ? 'ahead' : 'behind'}`
 }
