@@ -10,6 +10,7 @@ export const rooms: readonly string[] = [
   'http',
   'api',
   'config',
+  'leveldb-files',
   'store',
   'shard',
   'delivery',

@@ -70,13 +70,35 @@ test('each folder of src is a room, or the page', () => {
 test('only the file that chooses the store, and the commands, name an implementation of it', () => {
   // The thread has nothing but the files of one store.
   const mayChoose =
-    /^(?:src\/(?:store\/(?:level|leveldb-files|engine-of)|cli|nodes|features\/(?:backup|repair))|workers\/verify-file)\b/
+    /^(?:src\/(?:store\/(?:level|engine-of)|cli|nodes|features\/(?:backup|repair))|workers\/verify-file)\b/
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) => /^src\/(?:store\/level|nodes\/postgres)/.test(imported))
       .filter(() => !mayChoose.test(file))
       // What the name of a database is, and what its engine needs, is no implementation.
       .filter((imported) => !/(?:pg-url|pg-engine-options)\.ts$/.test(imported))
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  assert.deepEqual(odd, [])
+})
+
+test('the reader of LevelDB files has a few doors, which only the store and the thread that verifies use', () => {
+  const doors = ['file-parts', 'level-log', 'level-manifest', 'salvage-logs', 'verify-file']
+  const odd = sources.flatMap((file) =>
+    importsOf(file)
+      .filter(
+        (imported) =>
+          imported.startsWith('src/leveldb-files/') && !file.startsWith('src/leveldb-files/'),
+      )
+      // What is found in files is what the port of the store says of them, too.
+      .filter((imported) => imported !== 'src/leveldb-files/found.ts')
+      .filter(
+        (imported) =>
+          !(
+            /^(?:src\/store\/level\/|workers\/verify-file)/.test(file) &&
+            doors.includes(basename(imported, '.ts'))
+          ),
+      )
       .map((imported) => `${file} imports ${imported}`),
   )
   assert.deepEqual(odd, [])

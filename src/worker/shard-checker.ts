@@ -14,7 +14,8 @@ import { Mutex } from '../kit/mutex.ts'
 import { damagesNamedMax, mib } from '../kit/limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { damageText, type FileDamage } from '../store/shard-damaged.ts'
-import type { ShardDamage, StoreFiles, VerifyThread } from '../store/store-files.ts'
+import type { FilesDamage } from '../leveldb-files/found.ts'
+import type { StoreFiles, VerifyThread } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/recovery/shard-marks.ts'
 import type { Counters } from '../kit/counters.ts'
 import type { ReportEvent } from '../kit/operator-event.ts'
@@ -205,7 +206,7 @@ function nameOf({ file, offset, reason }: FileDamage): string {
 }
 
 /** Damage of one record, of a log or of the whole directory ends no process. */
-function isFatal({ file, key, isLog }: ShardDamage, directory: string): boolean {
+function isFatal({ file, key, isLog }: FilesDamage, directory: string): boolean {
   return key === undefined && file !== directory && !isLog
 }
 

@@ -1,17 +1,17 @@
 import { relative } from 'node:path'
-import type { ShardDamage } from '../../store/store-files.ts'
+import type { FilesDamage } from '../../leveldb-files/found.ts'
 import { describeKey } from '../../shard/shard-records.ts'
 
 /**
  * Describes damage in one line for people: the file as a path relative to `directory`, the offset, what was found,
  * and what may be lost.
  */
-export function describeDamage(damage: ShardDamage, directory: string): string {
+export function describeDamage(damage: FilesDamage, directory: string): string {
   const { file, offset, what } = damage
   return `${relative(directory, file)}, byte ${offset}: ${what}${lossOf(damage)}`
 }
 
-function lossOf({ isLog, mayLose, key, after, before }: ShardDamage): string {
+function lossOf({ isLog, mayLose, key, after, before }: FilesDamage): string {
   if (key !== undefined) return `: ${describeKey(key)}`
   if (!mayLose) return ''
   if (after === undefined && before === undefined) return ''

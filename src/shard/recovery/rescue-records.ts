@@ -17,7 +17,8 @@ import type { QueueId } from '../records/record-keys.ts'
 import { decodeKey, decodeUpdate, encodeMark } from '../records/record.ts'
 import { queueOfRecord, shardRecords } from '../shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
-import type { ReadAt, RecordVersion, ShardDamage, StoreFiles } from '../../store/store-files.ts'
+import type { ReadAt, RecordVersion, FilesDamage } from '../../leveldb-files/found.ts'
+import type { StoreFiles } from '../../store/store-files.ts'
 import { mib } from '../../kit/limits.ts'
 
 export interface RescueOptions {
@@ -30,7 +31,7 @@ export interface RescueOptions {
   readonly target: Store
   /** Returns whether a queue belongs to this shard. */
   readonly isOwn: (queue: QueueId) => boolean
-  readonly onDamage: (damage: ShardDamage) => void
+  readonly onDamage: (damage: FilesDamage) => void
   readonly onProgress: (step: 'reading' | 'writing', done: number, of: number) => void
   readonly readAt?: ReadAt | undefined
 }

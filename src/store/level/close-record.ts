@@ -12,19 +12,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import type { CloseRecord } from '../../leveldb-files/level-manifest.ts'
 import { readIfThere } from '../read-if-there.ts'
 import { syncDirectory, syncFile, writeFileAtomically } from '../write-file.ts'
 
 export const closeRecordName = 'closed'
-
-/** The lengths in bytes of the MANIFEST and of all logs, by name. */
-export type ClosedLengths = ReadonlyMap<string, number>
-
-export interface CloseRecord {
-  /** The MANIFEST that CURRENT named. */
-  readonly manifest: string
-  readonly lengths: ClosedLengths
-}
 
 /** Call this when LevelDB has closed a shard without a failed write, so that nobody writes to its files. */
 export async function recordClose(directory: string): Promise<void> {

@@ -12,8 +12,11 @@
  * A table that LevelDB itself moves to another level at the same moment keeps its number, or is then on another level than
  * those beside it: it is marked again.
  */
-import { listLevelFiles, readLevelManifest } from '../leveldb-files/level-manifest.ts'
-import { userKeyOf } from '../leveldb-files/table-block.ts'
+import {
+  keysOfTable,
+  listLevelFiles,
+  readLevelManifest,
+} from '../../leveldb-files/level-manifest.ts'
 import type { KeyRange, PurgeOptions } from '../store.ts'
 
 export interface LevelPurgeOptions extends PurgeOptions {
@@ -94,8 +97,9 @@ async function tablesOf(directory: string, ranges: readonly KeyRange[]): Promise
   if (manifest === undefined || !('tables' in manifest)) {
     throw new Error(`the list of files in ${directory} cannot be read`)
   }
-  return manifest.tables.flatMap(({ number, level, smallest, largest }) => {
-    const [first, last] = [userKeyOf(smallest), userKeyOf(largest)]
+  return manifest.tables.flatMap((table) => {
+    const { number, level } = table
+    const [first, last] = keysOfTable(table)
     if (first === undefined || last === undefined) return []
     const parts = ranges
       .map((of) => ({

@@ -7,10 +7,8 @@
  * other write: `open`, `write` of `salvaged` with sync, `done`. After a crash in between, the next check works from the
  * copies again.
  *
- * For each key that a readable batch after the first fault touches, the last readable operation by sequence is
- * salvaged. LevelDB recovers some of them itself; writing the same value again is harmless, and no older value can
- * replace a newer one. Logs older than the number in the manifest are not read: their contents are in tables, which
- * hold nothing newer than a live log. A batch without its end is salvaged as far as it goes.
+ * Logs older than the number in the manifest are not read: their contents are in tables, which hold nothing newer than a
+ * live log.
  *
  * An end that was never synced (level-log.ts) is not damage. It is cut off the last log, and off the manifest,
  * because LevelDB would report dropping it in the same words as damage. The bytes of the last such end are kept in
@@ -19,31 +17,34 @@
 
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { judgeLevelLog, type LevelLog } from '../../leveldb-files/level-log.ts'
+import {
+  type ClosedLengths,
+  decodeManifest,
+  isLiveLog,
+  keysOfTable,
+  type LevelFile,
+  type LevelManifest,
+  lengthsSince,
+  levelFileName,
+  listLevelFiles,
+  manifestNameIn,
+  missingLogs,
+  newerThan,
+} from '../../leveldb-files/level-manifest.ts'
+import { batchesOf, type NumberedLog, salvageLogs } from '../../leveldb-files/salvage-logs.ts'
 import { exists } from '../exists.ts'
 import { readIfThere } from '../read-if-there.ts'
 import { ShardDamaged } from '../shard-damaged.ts'
 import type { StoreOperation } from '../store.ts'
 import type { OpenStoreOptions } from '../store-engine.ts'
-import {
-  closedLengths,
-  decodeManifest,
-  isLiveLog,
-  levelFileName,
-  type LevelFile,
-  type LevelManifest,
-  listLevelFiles,
-  manifestNameIn,
-  missingLogs,
-  newerThan,
-} from '../leveldb-files/level-manifest.ts'
-import { userKeyOf } from '../leveldb-files/table-block.ts'
+import { closeRecordName, readCloseRecord } from './close-record.ts'
 import { makeIncident, pendingIncidents, settleIncident, tornEnd } from './incidents.ts'
-import { type ClosedLengths, closeRecordName, readCloseRecord } from './close-record.ts'
-import { decodeLevelBatch, type LevelBatch } from './level-batch.ts'
-import { judgeLevelLog, type LevelLog } from './level-log.ts'
 
 /** A torn end of one block of a log is never long: it may be the first group of its log. */
 const tornBytesNoted = 32 * 1024
+
+type NamedLog = NumberedLog & Pick<LevelFile, 'name'>
 
 export interface LogDamage {
   /** Path of the copy. */
@@ -127,9 +128,6 @@ export async function droppedLines(shardDirectory: string): Promise<readonly str
   return text.split('\n').filter((line) => line.includes('dropping'))
 }
 
-/** Its `tail` is not damage. */
-interface NamedLog extends LevelLog, Pick<LevelFile, 'name' | 'number'> {}
-
 async function logsIn(directory: string): Promise<readonly LevelFile[]> {
   return (await listLevelFiles(directory)).filter(({ kind }) => kind === 'log')
 }
@@ -154,13 +152,14 @@ async function liveLogs(directory: string, tornEnds: TornEnd[]): Promise<LiveLog
   const name = manifestNameIn(current)
   if (name === undefined) throw new ShardDamaged({ file, reason: 'does not name a MANIFEST' })
   const path = join(directory, name)
-  const manifest = decodeManifest(path, await readFile(path), await closedLengths(directory, name))
+  const record = await readCloseRecord(directory)
+  const manifest = decodeManifest(path, await readFile(path), lengthsSince(record, name))
   const [fault] = manifest.faults
   if (fault !== undefined) {
     const { offset, what } = fault
     throw new ShardDamaged({ file: path, offset, reason: `the list of files is damaged: ${what}` })
   }
-  const newer = await newerThan(manifest, await listLevelFiles(directory))
+  const newer = await newerThan(manifest, await listLevelFiles(directory), record)
   if (newer !== undefined) throw new ShardDamaged({ file: newer.file, reason: newer.what })
   // An edit that was not synced has changed nothing, because LevelDB deletes files only after it.
   if (manifest.tail !== undefined) tornEnds.push(await cutOff(path, manifest.tail, tornBytesNoted))
@@ -183,11 +182,11 @@ function assertOwnKeys(
     readonly keyFault: (key: Buffer) => string | undefined
   },
 ): void {
-  for (const { number, smallest, largest } of of.tables) {
-    for (const key of [userKeyOf(smallest), userKeyOf(largest)]) {
+  for (const table of of.tables) {
+    for (const key of keysOfTable(table)) {
       const reason = key && of.keyFault(key)
       if (reason === undefined) continue
-      throw new ShardDamaged({ file: join(directory, levelFileName(number, 'ldb')), reason })
+      throw new ShardDamaged({ file: join(directory, levelFileName(table.number, 'ldb')), reason })
     }
   }
   for (const log of of.logs) {
@@ -243,65 +242,11 @@ function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 
       damages.push({ file: join(incident, log.name), offset, reason })
     }
   }
-  const { salvaged, operationsLost } = salvage(logs)
+  const { salvaged, operationsLost } = salvageLogs(logs)
   return {
     damages,
     salvaged,
     operationsLost,
     done: () => settleIncident(incident),
   }
-}
-
-/** By key, as a latin1 string with one character for each byte. */
-type Latest = Map<string, { readonly sequence: number; readonly operation: StoreOperation }>
-
-function salvage(logs: readonly NamedLog[]): Pick<LogCheck, 'salvaged' | 'operationsLost'> {
-  const latest: Latest = new Map()
-  let isAfterFault = false
-  for (const log of logs) {
-    const firstFault = log.faults[0]?.offset ?? Number.POSITIVE_INFINITY
-    for (const { offset, isWhole, batch } of batchesOf(log)) {
-      isAfterFault ||= !isWhole || offset > firstFault
-      if (isAfterFault) keepLatest(latest, batch)
-    }
-    isAfterFault ||= log.faults.length > 0
-  }
-  const salvaged = [...latest.values()]
-    .toSorted((left, right) => left.sequence - right.sequence)
-    .map(({ operation }) => operation)
-  return { salvaged, operationsLost: countLost(logs) }
-}
-
-function keepLatest(latest: Latest, batch: LevelBatch): void {
-  for (const [at, operation] of batch.operations.entries()) {
-    const name = operation.key.toString('latin1')
-    const sequence = batch.sequence + at
-    if ((latest.get(name)?.sequence ?? -1) < sequence) latest.set(name, { sequence, operation })
-  }
-}
-
-function batchesOf({
-  records,
-}: NamedLog): { offset: number; isWhole: boolean; batch: LevelBatch }[] {
-  return records.flatMap(({ offset, isWhole, payload }) => {
-    const batch = decodeLevelBatch(payload)
-    return batch === undefined ? [] : [{ offset, isWhole, batch }]
-  })
-}
-
-/**
- * Sequences have no gaps, so what is missing between the first and the last readable batch was lost. A fault before
- * the first or after the last batch hides an unknown number of operations.
- */
-function countLost(logs: readonly NamedLog[]): number | undefined {
-  const marks = logs.flatMap((log) => [
-    ...log.faults.map(({ offset }) => ({ log: log.number, offset, batch: undefined })),
-    ...batchesOf(log).map(({ offset, batch }) => ({ log: log.number, offset, batch })),
-  ])
-  marks.sort((left, right) => left.log - right.log || left.offset - right.offset)
-  const first = marks[0]?.batch
-  const last = marks.at(-1)?.batch
-  if (first === undefined || last === undefined) return undefined
-  const read = marks.reduce((sum, mark) => sum + (mark.batch?.operations.length ?? 0), 0)
-  return last.sequence + last.count - first.sequence - read
 }

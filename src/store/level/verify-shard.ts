@@ -12,9 +12,10 @@ import { sleep } from '../../kit/clock.ts'
 import { isMissing } from '../is-missing.ts'
 import { damagesNamedMax, kib, mib } from '../../kit/limits.ts'
 import { type FileDamage, ShardDamaged } from '../shard-damaged.ts'
-import type { FileFault, VerifiedFiles, VerifyOptions, VerifyTask } from '../store-files.ts'
-import { isStillListed, lastWrittenLogs, settledList } from '../leveldb-files/shard-file-list.ts'
-import { tableEndBytes, verifyFile } from '../leveldb-files/verify-file.ts'
+import type { FileFault, VerifyTask } from '../../leveldb-files/found.ts'
+import type { VerifiedFiles, VerifyOptions } from '../store-files.ts'
+import { isStillListed, lastWrittenLogs, settledList } from './shard-file-list.ts'
+import { tableEndBytes, verifyFile } from '../../leveldb-files/verify-file.ts'
 import { VerifiedTables } from './verified-tables.ts'
 
 /**

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { mib } from '../../../../src/kit/limits.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
-import { verifyFile } from '../../../../src/store/leveldb-files/verify-file.ts'
+import { verifyFile } from '../../../../src/leveldb-files/verify-file.ts'
 import { verifiedForMs } from '../../../../src/store/level/verified-tables.ts'
 import {
   fingerprint,
@@ -14,7 +14,7 @@ import {
   verifyBeforeOpening,
   verifyShard,
 } from '../../../../src/store/level/verify-shard.ts'
-import type { VerifyTask } from '../../../../src/store/store-files.ts'
+import type { VerifyTask } from '../../../../src/leveldb-files/found.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 import { FakeClock, paced } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'

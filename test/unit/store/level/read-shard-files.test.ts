@@ -3,12 +3,14 @@ import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'nod
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/kit/clock.ts'
-import { readShardFiles } from '../../../../src/store/leveldb-files/read-shard-files.ts'
-import { LevelStore } from '../../../../src/store/level/level-store.ts'
+import type { FilesDamage } from '../../../../src/leveldb-files/found.ts'
 import { describeKey, shardRecords } from '../../../../src/shard/shard-records.ts'
+import { LevelStore } from '../../../../src/store/level/level-store.ts'
+import { readShardFiles } from '../../../../src/store/level/read-shard-files.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
-import type { ReadShardOptions, ShardDamage } from '../../../../src/store/store-files.ts'
+import type { ReadShardOptions } from '../../../../src/store/store-files.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import {
   botOperations,
   editFile,
@@ -17,7 +19,6 @@ import {
   replaceDirectory,
   updateOperation,
 } from '../../../support/store/level-shard.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const updates = 400
 
@@ -39,15 +40,15 @@ function range(from: number, end: number): StoreOperation[][] {
 async function check(
   directory: string,
   more: Partial<ReadShardOptions> = {},
-): Promise<ShardDamage[]> {
-  const damages: ShardDamage[] = []
+): Promise<FilesDamage[]> {
+  const damages: FilesDamage[] = []
   const options = { records: shardRecords, directory, clock: systemClock, ...more }
   for await (const part of readShardFiles(options)) if (part.kind === 'damage') damages.push(part)
   return damages
 }
 
 /** Formats each damaged place as `file name: what (key | after..before)`. */
-function told(damages: readonly ShardDamage[]): string[] {
+function told(damages: readonly FilesDamage[]): string[] {
   return damages.map(({ file, what, key, after, before }) => {
     const between = [after, before].map((each) => (each === undefined ? '' : describeKey(each)))
     const where = key === undefined ? between.join(' .. ') : describeKey(key)

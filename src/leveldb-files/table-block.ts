@@ -11,8 +11,8 @@
  * because the CRC shows which bit it was.
  */
 
-import type { RecordVersion } from '../store-files.ts'
-import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from '../level/crc32c.ts'
+import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from './crc32c.ts'
+import type { RecordVersion } from './found.ts'
 import { LevelCursor } from './level-cursor.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
 

@@ -12,11 +12,21 @@
  * that file would release the lock of a LevelDB in the same process.
  */
 
-import { readFile, readdir, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type ClosedLengths, readCloseRecord } from '../level/close-record.ts'
-import { judgeLevelLog, type LevelLog } from '../level/level-log.ts'
 import { decodeLevelEdit, type LevelEdit, type LevelTableEntry } from './level-edit.ts'
+import { judgeLevelLog, type LevelLog } from './level-log.ts'
+import { userKeyOf } from './table-block.ts'
+
+/** The lengths in bytes of the MANIFEST and of all logs, by name. */
+export type ClosedLengths = ReadonlyMap<string, number>
+
+/** What whoever closed the database cleanly has noted. */
+export interface CloseRecord {
+  /** The MANIFEST that CURRENT named. */
+  readonly manifest: string
+  readonly lengths: ClosedLengths
+}
 
 /** The contents of a MANIFEST after all its readable edits. */
 export interface LevelManifest {
@@ -34,7 +44,7 @@ export interface LevelManifest {
   readonly faults: readonly { readonly offset: number; readonly what: string }[]
   /** An end that no sync had reached. */
   readonly tail: LevelLog['tail']
-  /** How long the files were when the shard was closed cleanly; undefined after a crash. */
+  /** How long the files were when the database was closed cleanly; undefined after a crash. */
   readonly closed: ClosedLengths | undefined
 }
 
@@ -55,12 +65,14 @@ export interface LevelFile {
  * Reads CURRENT and the MANIFEST that it names.
  *
  * @param directory - the directory of one LevelDB.
+ * @param closed - what was noted when it was closed last, if anything was.
  * @returns the contents of the MANIFEST; a `MissingManifest` if there is none; undefined if the directory has no file
  *   of LevelDB, as before its first start.
  * @throws the error of the file system if the directory itself cannot be read.
  */
 export async function readLevelManifest(
   directory: string,
+  closed?: CloseRecord,
 ): Promise<LevelManifest | MissingManifest | undefined> {
   const currentPath = join(directory, 'CURRENT')
   const current = await readOrFailure(currentPath)
@@ -74,16 +86,15 @@ export async function readLevelManifest(
   const path = join(directory, name)
   const bytes = await readOrFailure(path)
   if (typeof bytes === 'string') return { path, what: failureText(bytes) }
-  return decodeManifest(path, bytes, await closedLengths(directory, name))
+  return decodeManifest(path, bytes, lengthsSince(closed, name))
 }
 
 /** Returns what the files have been since a clean close; undefined if this MANIFEST was opened since. */
-export async function closedLengths(
-  directory: string,
+export function lengthsSince(
+  closed: CloseRecord | undefined,
   manifest: string,
-): Promise<ClosedLengths | undefined> {
-  const record = await readCloseRecord(directory)
-  return record?.manifest === manifest ? record.lengths : undefined
+): ClosedLengths | undefined {
+  return closed?.manifest === manifest ? closed.lengths : undefined
 }
 
 /** Returns the name of the MANIFEST that CURRENT names. A lost sector of CURRENT reads as zeros, which name none. */
@@ -96,7 +107,7 @@ export function manifestNameIn(current: Buffer): string | undefined {
  *
  * @param path - path of the MANIFEST, for the result.
  * @param bytes - its contents.
- * @param closed - how long it and all logs were when the shard was closed cleanly; undefined after a crash.
+ * @param closed - how long it and all logs were when the database was closed cleanly; undefined after a crash.
  * @returns the files that remain after all readable edits were applied.
  */
 export function decodeManifest(path: string, bytes: Buffer, closed?: ClosedLengths): LevelManifest {
@@ -165,12 +176,14 @@ export function missingLogs(
 export async function newerThan(
   { path, nextFile }: Pick<LevelManifest, 'path' | 'nextFile'>,
   files: readonly LevelFile[],
+  closed: CloseRecord | undefined,
 ): Promise<{ readonly file: string; readonly what: string } | undefined> {
   const [directory, name] = [dirname(path), basename(path)]
   const isNewer = (other: string): boolean => manifestNumber(other) > manifestNumber(name)
   const what = `CURRENT names ${name}, but the files beside it were used with a newer one: an older copy was put over them`
-  const closed = (await readCloseRecord(directory))?.manifest
-  if (closed !== undefined && isNewer(closed)) return { file: join(directory, closed), what }
+  if (closed !== undefined && isNewer(closed.manifest)) {
+    return { file: join(directory, closed.manifest), what }
+  }
   for (const manifest of files) {
     if (manifest.kind !== 'manifest' || !isNewer(manifest.name)) continue
     const file = join(directory, manifest.name)
@@ -199,6 +212,17 @@ export async function roomToOpen(directory: string): Promise<number> {
   const logs = (await listLevelFiles(directory)).filter(({ kind }) => kind === 'log')
   const sizes = logs.map(async ({ name }) => (await stat(join(directory, name))).size)
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
+
+/** Returns the first and the last key of a table; undefined where the bytes are none. */
+export function keysOfTable({
+  smallest,
+  largest,
+}: Pick<LevelTableEntry, 'smallest' | 'largest'>): readonly [
+  Buffer | undefined,
+  Buffer | undefined,
+] {
+  return [userKeyOf(smallest), userKeyOf(largest)]
 }
 
 /** Returns whether a start replays this log. */

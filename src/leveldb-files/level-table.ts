@@ -14,8 +14,8 @@
  * the search continues at the next place that looks like the beginning of a block and has a matching end.
  */
 
-import type { FileFault, RecordCheck, RecordVersion } from '../store-files.ts'
-import { crc32cStep, maskCrc } from '../level/crc32c.ts'
+import { crc32cStep, maskCrc } from './crc32c.ts'
+import type { FileFault, RecordCheck, RecordVersion } from './found.ts'
 import { LevelCursor } from './level-cursor.ts'
 import {
   blockTrailerBytes,

@@ -1,15 +1,16 @@
 /**
- * Verifies one file of a shard: the checksums of its blocks or records, and of a table also that its blocks follow each other
+ * Verifies one file: the checksums of its blocks or records, and of a table also that its blocks follow each other
  * from its first byte to its last. Nothing is decoded but the index of a table, so this is as fast as its bytes can be read.
  *
  * The end of a table is its filter, its index and its footer, which every read of the table uses. LevelDB ends its process if
  * they are damaged.
  */
-import type { FileFault, VerifyTask } from '../store-files.ts'
-import { judgeLevelLog } from '../level/level-log.ts'
+
+import { kib } from '../kit/limits.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
+import type { FileFault, VerifyTask } from './found.ts'
+import { judgeLevelLog } from './level-log.ts'
 import { blockFaults } from './level-table.ts'
-import { kib } from '../../kit/limits.ts'
 
 /**
  * The end of a table is in so many bytes, or the whole table is read: a table of 2 MiB, in blocks of 16 KiB and with updates of

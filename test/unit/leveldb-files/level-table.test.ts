@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { crc32c, findFlippedBit } from '../../../../src/store/level/crc32c.ts'
-import { isTableBlock, levelTable } from '../../../../src/store/leveldb-files/level-table.ts'
-import type { TableBlock } from '../../../../src/store/leveldb-files/table-block.ts'
-import { unpackSnappy } from '../../../../src/store/leveldb-files/unpack-snappy.ts'
+import { crc32c, findFlippedBit } from '../../../src/leveldb-files/crc32c.ts'
+import { isTableBlock, levelTable } from '../../../src/leveldb-files/level-table.ts'
+import type { TableBlock } from '../../../src/leveldb-files/table-block.ts'
+import { unpackSnappy } from '../../../src/leveldb-files/unpack-snappy.ts'
+import { copyKey, kinds } from '../../../src/shard/kinds.ts'
+import { updateIdOfKey } from '../../../src/shard/records/record-keys.ts'
+import { shardRecords } from '../../../src/shard/shard-records.ts'
+import type { StoreOperation } from '../../../src/store/store.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 import {
   filesWith,
   levelShardBot,
   updateOperation,
   writeLevel,
-} from '../../../support/store/level-shard.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
-import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
-import { updateIdOfKey } from '../../../../src/shard/records/record-keys.ts'
-import { shardRecords } from '../../../../src/shard/shard-records.ts'
-import type { StoreOperation } from '../../../../src/store/store.ts'
+} from '../../support/store/level-shard.ts'
 
 const updates = 1_000
 

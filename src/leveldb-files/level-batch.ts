@@ -5,13 +5,16 @@
  *     put     1 | key | value           del   0 | key          a text is its length (varint) and its bytes
  */
 
-import { LevelCursor } from '../leveldb-files/level-cursor.ts'
-import type { StoreOperation } from '../store.ts'
+import { LevelCursor } from './level-cursor.ts'
 
 /** Header size and tags: kHeader in LevelDB's db/write_batch.cc, ValueType in its db/dbformat.h. */
 const batchHeaderBytes = 12
 const delTag = 0
 const putTag = 1
+
+export type LevelOperation =
+  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
+  | { readonly type: 'del'; readonly key: Buffer }
 
 /** A decoded write batch. */
 export interface LevelBatch {
@@ -21,7 +24,7 @@ export interface LevelBatch {
   readonly sequence: number
   /** Number of operations that were written. `operations` are those that could be decoded. */
   readonly count: number
-  readonly operations: readonly StoreOperation[]
+  readonly operations: readonly LevelOperation[]
 }
 
 /**
@@ -35,7 +38,7 @@ export function decodeLevelBatch(payload: Buffer): LevelBatch | undefined {
   const sequence = Number(payload.readBigUInt64LE(0))
   const count = payload.readUInt32LE(8)
   const cursor = new LevelCursor(payload, batchHeaderBytes)
-  const operations: StoreOperation[] = []
+  const operations: LevelOperation[] = []
   while (operations.length < count) {
     const operation = readOperation(cursor)
     if (operation === undefined) break
@@ -44,7 +47,7 @@ export function decodeLevelBatch(payload: Buffer): LevelBatch | undefined {
   return { sequence, count, operations }
 }
 
-function readOperation(cursor: LevelCursor): StoreOperation | undefined {
+function readOperation(cursor: LevelCursor): LevelOperation | undefined {
   const tag = cursor.varint()
   if (tag !== putTag && tag !== delTag) return undefined
   const key = cursor.text()

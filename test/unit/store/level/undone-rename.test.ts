@@ -10,8 +10,8 @@ import {
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/kit/clock.ts'
-import { redoUndoneRename } from '../../../../src/store/leveldb-files/undone-rename.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
+import { redoUndoneRename } from '../../../../src/store/level/undone-rename.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 /** Opens the database once. Each opening begins a new MANIFEST and removes the files that only the old one names. */

@@ -1,83 +1,31 @@
 /**
- * Reads all records of a shard from LevelDB's files without LevelDB, and finds all damage on the way.
+ * Yields what the tables and logs of a LevelDB hold, and all their damage, without LevelDB.
  *
- * Everything in the files is either yielded or is in a range that a reported damage describes by the keys around it.
+ * Everything in a file is either yielded or is in a range that a reported damage describes by the keys around it.
  * A record that is damaged individually is reported by its own key. A record counts as usable under these conditions:
  *
  *   in a block whose checksum matches     its own checksum matches
  *   in a damaged block                    its own checksum matches, and so do those of all records before it in the
  *                                         block, because the checksum of old records does not cover the key
  *
- * Besides records, this checks that the tables and logs are there with the right sizes, the checksum of every block, and
- * the index and order of every table. A server may use the directory at the same time, even in the same process. LevelDB then deletes tables and logs that it no longer needs.
- * Before they count as missing, the MANIFEST is read again. No file is changed, and LOCK is not opened.
+ * Besides records, this checks the checksum of every block, and the index and order of every table.
  */
-
-import { nextTurn, sleep } from '../../kit/clock.ts'
-import { decodeLevelBatch } from '../level/level-batch.ts'
-import { judgeLevelLog, type LogPast } from '../level/level-log.ts'
-import { damagedFile, DamagePlacer } from './damage-placer.ts'
+import { nextTurn, sleep } from '../kit/clock.ts'
+import { kib } from '../kit/limits.ts'
+import { DamagePlacer, damagedFile } from './damage-placer.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
+import type { FilesDamage, FilesPart, Reading, RecordCheck, RecordVersion } from './found.ts'
+import { decodeLevelBatch } from './level-batch.ts'
 import type { LevelTableEntry } from './level-edit.ts'
+import { judgeLevelLog, type LogPast } from './level-log.ts'
+import { keysOfTable } from './level-manifest.ts'
 import { isTableBlock, levelTable } from './level-table.ts'
-import {
-  isStillListed,
-  lastWrittenLogs,
-  settledList,
-  type ShardFileList,
-} from './shard-file-list.ts'
-import { type TableBlock, userKeyOf } from './table-block.ts'
-import type { ReadShardOptions, RecordCheck, RecordVersion, ShardPart } from '../store-files.ts'
-import { isMissing } from '../is-missing.ts'
-import { kib } from '../../kit/limits.ts'
-
-/** Reads the files of a shard, as `StoreFiles.read` says. */
-export async function* readShardFiles(options: ReadShardOptions): AsyncGenerator<ShardPart> {
-  const list = await settledList(options.directory)
-  for (const fault of list.faults) {
-    yield { kind: 'damage', ...fault, ...damagedFile(fault.file), mayLose: true }
-  }
-  const files = list.tables.length + list.logs.length
-  let filesRead = 0
-  const countFile = (): void => options.onProgress?.(++filesRead, files)
-  yield* partsOfTables(list, options, countFile)
-  yield* partsOfLogs(list, options, countFile)
-}
-
-async function* partsOfTables(
-  list: ShardFileList,
-  options: ReadShardOptions,
-  countFile: () => void,
-): AsyncGenerator<ShardPart> {
-  for (const { path, listed } of list.tables) {
-    const file = await readUnlessGone(path, options)
-    if (options.signal?.aborted === true) return
-    if (file !== undefined) yield* tableParts({ path, listed, file }, options)
-    else if (await isStillListed(options.directory, path)) yield missingTable(path, listed)
-    countFile()
-  }
-}
-
-async function* partsOfLogs(
-  list: ShardFileList,
-  options: ReadShardOptions,
-  countFile: () => void,
-): AsyncGenerator<ShardPart> {
-  const lastWritten = await lastWrittenLogs(list.logs)
-  for (const { path, closedBytes } of list.logs) {
-    const file = await readUnlessGone(path, options)
-    if (options.signal?.aborted === true) return
-    const isLast = lastWritten.has(path)
-    // A log that is gone has become a table since it was listed.
-    if (file !== undefined) yield* logParts({ path, isLast, closedBytes, file }, options)
-    countFile()
-  }
-}
+import type { TableBlock } from './table-block.ts'
 
 /** Returns undefined if the file is not there or the reading was ended. */
-async function readUnlessGone(
+export async function readUnlessGone(
   path: string,
-  { clock, bytesPerS, signal, readAt }: ReadShardOptions,
+  { clock, bytesPerS, signal, readAt }: Reading,
 ): Promise<FileBytes | undefined> {
   try {
     return await readFileBytes(path, {
@@ -89,40 +37,50 @@ async function readUnlessGone(
     })
   } catch (error) {
     if (signal?.aborted === true) return undefined
-    if (isMissing(error)) return undefined
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   }
 }
 
-function missingTable(path: string, listed: LevelTableEntry | undefined): ShardPart {
-  return {
-    kind: 'damage',
-    ...damagedFile(path),
+/** Returns the damage of a table that is not there. */
+export function missingTable(path: string, listed: LevelTableEntry | undefined): FilesPart {
+  const [after, before] = listed === undefined ? [] : keysOfTable(listed)
+  return lossIn(path, {
     offset: 0,
     what: 'the table is missing, and the MANIFEST names it',
-    mayLose: true,
-    after: listed && userKeyOf(listed.smallest),
-    before: listed && userKeyOf(listed.largest),
-  }
+    after,
+    before,
+  })
 }
 
-interface TableFile {
+/** Returns a damaged place of a file that may have cost records. */
+export function lossIn(
+  file: string,
+  place: Pick<FilesDamage, 'offset' | 'what' | 'after' | 'before'>,
+): FilesPart {
+  return { kind: 'damage', ...damagedFile(file), mayLose: true, ...place }
+}
+
+/** A table, and its entry in the MANIFEST; undefined without a sound MANIFEST. */
+export interface TableFile {
   readonly path: string
   readonly listed: LevelTableEntry | undefined
   readonly file: FileBytes
 }
 
 /**
- * This many bytes of a shard's files are checked in one turn of the event loop: unpacking and decoding them takes some 5
+ * This many bytes are checked in one turn of the event loop: unpacking and decoding them takes some 5
  * ms.
  */
-const shardReadTurnBytes = 64 * kib
+const readTurnBytes = 64 * kib
 
-async function* tableParts(
+/** Yields the records of a table, and its damage. */
+export async function* tableParts(
   { path, listed, file }: TableFile,
-  { clock, records }: ReadShardOptions,
-): AsyncGenerator<ShardPart> {
-  const placer = new DamagePlacer(path, listed && userKeyOf(listed.smallest))
+  { clock, records }: Reading,
+): AsyncGenerator<FilesPart> {
+  const [smallest, largest] = listed === undefined ? [] : keysOfTable(listed)
+  const placer = new DamagePlacer(path, smallest)
   yield* unreadableParts(placer, file)
   const { length } = file.bytes
   if (listed !== undefined && listed.size !== length) {
@@ -139,11 +97,10 @@ async function* tableParts(
       ? trustedParts(placer, part, records)
       : damagedParts(placer, part, records)
     turnBytes += part.length
-    if (turnBytes < shardReadTurnBytes) continue
+    if (turnBytes < readTurnBytes) continue
     turnBytes = 0
     await nextTurn(clock)
   }
-  const largest = listed && userKeyOf(listed.largest)
   if (largest !== undefined && !placer.isWaiting && !hasReached(placer.lastKey, largest)) {
     placer.add({ offset: length, what: 'the last keys of the table are missing' })
   }
@@ -154,7 +111,7 @@ function hasReached(key: Buffer | undefined, largest: Buffer): boolean {
   return key !== undefined && Buffer.compare(key, largest) >= 0
 }
 
-function* unreadableParts(placer: DamagePlacer, { unreadable }: FileBytes): Generator<ShardPart> {
+function* unreadableParts(placer: DamagePlacer, { unreadable }: FileBytes): Generator<FilesPart> {
   for (const { offset, length, code } of unreadable) {
     yield* placer.certain({ offset, what: `${length} bytes cannot be read (${code})` })
   }
@@ -164,7 +121,7 @@ function* trustedParts(
   placer: DamagePlacer,
   block: TableBlock,
   records: RecordCheck,
-): Generator<ShardPart> {
+): Generator<FilesPart> {
   // One bit was flipped and has been restored: no record is lost.
   if (block.what !== undefined) yield* placer.certain({ offset: block.offset, what: block.what })
   yield* checkedEntries(placer, { entries: block.entries, offset: block.offset, records })
@@ -182,7 +139,7 @@ function* checkedEntries(
     readonly offset: number
     readonly records: RecordCheck
   },
-): Generator<ShardPart> {
+): Generator<FilesPart> {
   let good: RecordVersion[] = []
   for (const entry of entries) {
     const what = faultOf(entry, records)
@@ -201,7 +158,7 @@ function* damagedParts(
   placer: DamagePlacer,
   block: TableBlock,
   records: RecordCheck,
-): Generator<ShardPart> {
+): Generator<FilesPart> {
   const before: RecordVersion[] = []
   const later: RecordVersion[] = []
   let isBroken = false
@@ -223,15 +180,16 @@ function faultOf(
   return records.recordFault(key, isDeletion ? undefined : value)
 }
 
-interface LogFile extends LogPast {
+export interface LogFile extends LogPast {
   readonly path: string
   readonly file: FileBytes
 }
 
-async function* logParts(
+/** Yields the records of a log, and its damage. */
+export async function* logParts(
   { path, file, ...past }: LogFile,
-  { clock, records: check }: ReadShardOptions,
-): AsyncGenerator<ShardPart> {
+  { clock, records: check }: Reading,
+): AsyncGenerator<FilesPart> {
   const placer = new DamagePlacer(path, undefined)
   yield* unreadableParts(placer, file)
   const { records, faults } = judgeLevelLog(file.bytes, past)
@@ -246,7 +204,7 @@ async function* logParts(
     if (entries === undefined) placer.add({ offset, what: 'a record that holds no batch' })
     else yield* checkedEntries(placer, { entries, offset, records: check })
     turnBytes += payload.length
-    if (turnBytes < shardReadTurnBytes) continue
+    if (turnBytes < readTurnBytes) continue
     turnBytes = 0
     await nextTurn(clock)
   }

@@ -6,21 +6,21 @@
 
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type ClosedLengths, readCloseRecord } from '../level/close-record.ts'
-import { pendingIncidents } from '../level/incidents.ts'
-import { newShardMark } from '../level/new-shard.ts'
-import type { LevelTableEntry } from './level-edit.ts'
 import {
+  type ClosedLengths,
   isLiveLog,
-  levelFileName,
   type LevelFile,
   type LevelManifest,
+  levelFileName,
   listLevelFiles,
   missingLogs,
   newerThan,
   readLevelManifest,
-} from './level-manifest.ts'
+} from '../../leveldb-files/level-manifest.ts'
 import { exists } from '../exists.ts'
+import { readCloseRecord } from './close-record.ts'
+import { pendingIncidents } from './incidents.ts'
+import { newShardMark } from './new-shard.ts'
 
 /**
  * How often the list is read, because LevelDB may replace its MANIFEST or delete a log while one attempt reads them.
@@ -32,7 +32,7 @@ export interface ShardFileList {
   readonly tables: readonly {
     readonly path: string
     /** The table's entry in the MANIFEST; undefined without a sound MANIFEST. */
-    readonly listed: LevelTableEntry | undefined
+    readonly listed: LevelManifest['tables'][number] | undefined
   }[]
   /** Ordered by number; copies of damaged logs at the end. */
   readonly logs: readonly ListedLog[]
@@ -61,7 +61,8 @@ export async function listShardFiles(directory: string): Promise<ShardFileList> 
   if (!(await exists(directory))) {
     return { tables: [], logs: [], faults: [fault(directory, 'the directory is missing')] }
   }
-  const manifest = await readLevelManifest(directory)
+  const closed = await readCloseRecord(directory)
+  const manifest = await readLevelManifest(directory, closed)
   const files = await listLevelFiles(directory)
   const pending = await pendingCopies(directory)
   if (manifest === undefined && (await exists(join(directory, newShardMark)))) {
@@ -75,7 +76,7 @@ export async function listShardFiles(directory: string): Promise<ShardFileList> 
   if ('tables' in manifest) {
     const { path } = manifest
     faults.push(...manifest.faults.map((each) => ({ file: path, ...each })))
-    const newer = await newerThan(manifest, files)
+    const newer = await newerThan(manifest, files, closed)
     if (newer !== undefined) faults.push(fault(newer.file, newer.what))
     if (faults.length === 0) return fromManifest(directory, manifest, { files, pending })
   } else {

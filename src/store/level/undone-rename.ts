@@ -13,7 +13,6 @@
 
 import { readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { writeFileAtomically } from '../write-file.ts'
 import {
   decodeManifest,
   type LevelFile,
@@ -21,7 +20,9 @@ import {
   listLevelFiles,
   manifestNumber,
   readLevelManifest,
-} from './level-manifest.ts'
+} from '../../leveldb-files/level-manifest.ts'
+import { writeFileAtomically } from '../write-file.ts'
+import { readCloseRecord } from './close-record.ts'
 
 /**
  * Call this before a shard is checked and opened. Changes nothing unless a rename was undone.
@@ -31,7 +32,7 @@ import {
  * @throws the error of the file system.
  */
 export async function redoUndoneRename(directory: string): Promise<string | undefined> {
-  const current = await readLevelManifest(directory)
+  const current = await readLevelManifest(directory, await readCloseRecord(directory))
   if (current === undefined || basename(current.path) === 'CURRENT') return undefined
   const files = await listLevelFiles(directory)
   if ('tables' in current) {

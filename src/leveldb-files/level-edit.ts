@@ -75,7 +75,7 @@ function numberReader(field: 'log' | 'nextFile' | 'lastSequence' | 'previousLog'
   }
 }
 
-/** Skips the name of the order of the keys, which is LevelDB's own in every shard. */
+/** Skips the name of the order of the keys, which is LevelDB's own. */
 function skipComparator(cursor: LevelCursor): boolean {
   return cursor.text() !== undefined
 }

@@ -3,14 +3,14 @@
  * next entry has been read, so damaged places wait for that entry.
  */
 
-import type { RecordVersion, ShardDamage, ShardPart } from '../store-files.ts'
+import type { FilesDamage, FilesPart, RecordVersion } from './found.ts'
 
 /** Collects the damaged places of one file, which must be read in order. */
 export class DamagePlacer {
-  readonly #file: Pick<ShardDamage, 'file' | 'isLog'>
+  readonly #file: Pick<FilesDamage, 'file' | 'isLog'>
   #after: Buffer | undefined
   #lastKey: Buffer | undefined
-  #waiting: ShardDamage[] = []
+  #waiting: FilesDamage[] = []
 
   /**
    * @param file - path of the file.
@@ -43,13 +43,13 @@ export class DamagePlacer {
     readonly what: string
     readonly key?: Buffer
     readonly mayLose?: boolean
-  }): Generator<ShardPart> {
+  }): Generator<FilesPart> {
     this.#lastKey = damage.key ?? this.#lastKey
     yield { kind: 'damage', mayLose: false, ...damage, ...this.#file }
   }
 
   /** Yields the waiting damaged places, then the readable entries that follow them. */
-  *entries(entries: readonly RecordVersion[]): Generator<ShardPart> {
+  *entries(entries: readonly RecordVersion[]): Generator<FilesPart> {
     const [first] = entries
     if (first === undefined) return
     yield* this.end(first.key)
@@ -63,13 +63,13 @@ export class DamagePlacer {
    *
    * @param before - the last key that the file should have, if it is known.
    */
-  *end(before: Buffer | undefined): Generator<ShardPart> {
+  *end(before: Buffer | undefined): Generator<FilesPart> {
     for (const damage of this.#waiting) yield { kind: 'damage', ...damage, before }
     this.#waiting = []
   }
 }
 
 /** Returns the fields with which a damage names its file. */
-export function damagedFile(file: string): Pick<ShardDamage, 'file' | 'isLog'> {
+export function damagedFile(file: string): Pick<FilesDamage, 'file' | 'isLog'> {
   return { file, isLog: file.endsWith('.log') }
 }

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { systemClock } from '../../../../src/kit/clock.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
 import {
   decodeManifest,
   isLiveLog,
   type LevelManifest,
   listLevelFiles,
   readLevelManifest,
-} from '../../../../src/store/leveldb-files/level-manifest.ts'
-import { LevelStore } from '../../../../src/store/level/level-store.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+} from '../../../src/leveldb-files/level-manifest.ts'
+import { LevelStore } from '../../../src/store/level/level-store.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 /** Creates a database and opens it twice, so that the records of the first life are in a table. */
 async function database(t: TestContext): Promise<string> {

@@ -17,7 +17,7 @@
  *   the piece ends where the file ends and lies in one sector, which a disk writes completely or not at all
  *
  * Any other damage of the last record of the last log, such as a damaged sector or a cut, is taken for a tail, unless
- * the shard was closed cleanly (close-record.ts).
+ * the database was closed cleanly (`CloseRecord`).
  */
 
 import { crc32c, findChangedByte, maskCrc, unmaskCrc } from './crc32c.ts'
@@ -62,7 +62,7 @@ export interface LevelLog {
 export interface LogPast {
   /** Whether it was written last, so that an incomplete end is what a crash leaves. */
   readonly isLast: boolean
-  /** Its length in bytes when the shard was closed cleanly; undefined after a crash. */
+  /** Its length in bytes when the database was closed cleanly; undefined after a crash. */
   readonly closedBytes: number | undefined
 }
 
