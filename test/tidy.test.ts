@@ -91,7 +91,7 @@ test('the reader of LevelDB files has a few doors, which only the store and the 
           imported.startsWith('src/leveldb-files/') && !file.startsWith('src/leveldb-files/'),
       )
       // What is found in files is what the port of the store says of them, too.
-      .filter((imported) => imported !== 'src/leveldb-files/found.ts')
+      .filter((imported) => imported !== 'src/leveldb-files/files-part.ts')
       .filter(
         (imported) =>
           !(

@@ -3,7 +3,7 @@
  * next entry has been read, so damaged places wait for that entry.
  */
 
-import type { FilesDamage, FilesPart, RecordVersion } from './found.ts'
+import type { FilesDamage, FilesPart, RecordVersion } from './files-part.ts'
 
 /** Collects the damaged places of one file, which must be read in order. */
 export class DamagePlacer {

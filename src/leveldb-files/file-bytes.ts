@@ -9,7 +9,7 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises'
-import type { FileSpan, ReadAt } from './found.ts'
+import type { FileSpan, ReadAt } from './files-part.ts'
 
 /** The smallest unit that a disk reads. */
 const sectorBytes = 512

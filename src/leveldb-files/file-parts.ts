@@ -14,7 +14,7 @@ import { nextTurn, sleep } from '../kit/clock.ts'
 import { kib } from '../kit/limits.ts'
 import { DamagePlacer, damagedFile } from './damage-placer.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
-import type { FilesDamage, FilesPart, Reading, RecordCheck, RecordVersion } from './found.ts'
+import type { FilesDamage, FilesPart, Reading, RecordCheck, RecordVersion } from './files-part.ts'
 import { decodeLevelBatch } from './level-batch.ts'
 import type { LevelTableEntry } from './level-edit.ts'
 import { judgeLevelLog, type LogPast } from './level-log.ts'
@@ -40,6 +40,11 @@ export async function readUnlessGone(
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   }
+}
+
+/** Yields the records of a file, and its damage. */
+export function fileParts(file: TableFile | LogFile, reading: Reading): AsyncGenerator<FilesPart> {
+  return 'listed' in file ? tableParts(file, reading) : logParts(file, reading)
 }
 
 /** Returns the damage of a table that is not there. */
@@ -74,8 +79,7 @@ export interface TableFile {
  */
 const readTurnBytes = 64 * kib
 
-/** Yields the records of a table, and its damage. */
-export async function* tableParts(
+async function* tableParts(
   { path, listed, file }: TableFile,
   { clock, records }: Reading,
 ): AsyncGenerator<FilesPart> {
@@ -185,8 +189,7 @@ export interface LogFile extends LogPast {
   readonly file: FileBytes
 }
 
-/** Yields the records of a log, and its damage. */
-export async function* logParts(
+async function* logParts(
   { path, file, ...past }: LogFile,
   { clock, records: check }: Reading,
 ): AsyncGenerator<FilesPart> {

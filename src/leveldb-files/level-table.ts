@@ -15,7 +15,7 @@
  */
 
 import { crc32cStep, maskCrc } from './crc32c.ts'
-import type { FileFault, RecordCheck, RecordVersion } from './found.ts'
+import type { FileFault, RecordCheck, RecordVersion } from './files-part.ts'
 import { LevelCursor } from './level-cursor.ts'
 import {
   blockTrailerBytes,

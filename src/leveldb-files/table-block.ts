@@ -12,7 +12,7 @@
  */
 
 import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from './crc32c.ts'
-import type { RecordVersion } from './found.ts'
+import type { RecordVersion } from './files-part.ts'
 import { LevelCursor } from './level-cursor.ts'
 import { unpackSnappy } from './unpack-snappy.ts'
 

@@ -8,7 +8,7 @@
 
 import { kib } from '../kit/limits.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
-import type { FileFault, VerifyTask } from './found.ts'
+import type { FileFault, VerifyTask } from './files-part.ts'
 import { judgeLevelLog } from './level-log.ts'
 import { blockFaults } from './level-table.ts'
 

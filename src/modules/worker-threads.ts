@@ -4,7 +4,7 @@ import { entryFiles } from '../entry-files.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
 import { CheckPool } from '../queue/check/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
-import type { FileFault, VerifyTask } from '../leveldb-files/found.ts'
+import type { FileFault, VerifyTask } from '../leveldb-files/files-part.ts'
 import type { Log } from '../kit/surroundings.ts'
 
 /** Each shard waits for one file at a time, and a machine has no more than 256. */

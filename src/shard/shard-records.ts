@@ -4,7 +4,7 @@ import { copiedKey, damagedCopy, kindOf, kindOfLetter } from './kinds.ts'
 import { botIdOf, isTestQueue, type QueueId } from './records/record-keys.ts'
 import { isIntact } from './records/record.ts'
 import type { StoreEntry } from '../store/store.ts'
-import type { RecordCheck } from '../leveldb-files/found.ts'
+import type { RecordCheck } from '../leveldb-files/files-part.ts'
 import { messageOf } from '../kit/text/message-of.ts'
 
 /**

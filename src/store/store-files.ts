@@ -5,7 +5,7 @@
  * The store does not know what its records mean: a `RecordCheck` tells it which of them are sound.
  */
 import type { Clock } from '../kit/clock.ts'
-import type { FileFault, FilesPart, Reading, VerifyTask } from '../leveldb-files/found.ts'
+import type { FileFault, FilesPart, Reading, VerifyTask } from '../leveldb-files/files-part.ts'
 import type { FileDamage } from './shard-damaged.ts'
 import type { Store } from './store.ts'
 

@@ -1,5 +1,5 @@
 import { relative } from 'node:path'
-import type { FilesDamage } from '../../leveldb-files/found.ts'
+import type { FilesDamage } from '../../leveldb-files/files-part.ts'
 import { describeKey } from '../../shard/shard-records.ts'
 
 /**

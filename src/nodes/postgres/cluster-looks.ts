@@ -54,7 +54,7 @@ const isCompressed = `NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 
   AND attname = 'value' AND NOT attisdropped AND attstorage = 'e')`
 
 /** Says whether the rest can be read at all. */
-export const clusterRowLooks: Looks = {
+export const clusterLooks: Looks = {
   looks: [
     {
       sql: "SELECT '' AS found FROM cluster HAVING count(*) = 0",

@@ -5,7 +5,7 @@
 import { type Clock, sleep, waitingClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import { shardsOfDatabase } from '../../store/database-of-shard.ts'
-import { nodeLooks, clusterRowLooks, pgDoctorLookMs, rowLooks, tableLooks, unclaimedShards } from './cluster-looks.ts'
+import { nodeLooks, clusterLooks, pgDoctorLookMs, rowLooks, tableLooks, unclaimedShards } from './cluster-looks.ts'
 import { type ClusterRow, hasSchema, holdsRecords, readCluster } from './cluster-row.ts'
 import { connectionFinding, type ConnectionUsers, readConnectionLimit } from './connection-limit.ts'
 import { bad, type Finding, good } from '../../kit/finding.ts'
@@ -67,7 +67,7 @@ async function examineCluster(
   workersOf: (shards: number) => number,
   clock: Clock,
 ): Promise<ExaminedDatabase> {
-  const lost = (await hasSchema(connection)) ? await findAll(connection, clusterRowLooks) : []
+  const lost = (await hasSchema(connection)) ? await findAll(connection, clusterLooks) : []
   if (lost.length > 0) return { findings: lost }
   const cluster = await readCluster(connection)
   const own = shardsOfDatabase(cluster)

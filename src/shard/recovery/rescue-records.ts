@@ -17,7 +17,7 @@ import type { QueueId } from '../records/record-keys.ts'
 import { decodeKey, decodeUpdate, encodeMark } from '../records/record.ts'
 import { queueOfRecord, shardRecords } from '../shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
-import type { ReadAt, RecordVersion, FilesDamage } from '../../leveldb-files/found.ts'
+import type { ReadAt, RecordVersion, FilesDamage } from '../../leveldb-files/files-part.ts'
 import type { StoreFiles } from '../../store/store-files.ts'
 import { mib } from '../../kit/limits.ts'
 

@@ -5,14 +5,8 @@
  * A server may use the directory at the same time, even in the same process. LevelDB then deletes tables and logs that it no
  * longer needs. Before they count as missing, the MANIFEST is read again. No file is changed, and LOCK is not opened.
  */
-import {
-  logParts,
-  lossIn,
-  missingTable,
-  readUnlessGone,
-  tableParts,
-} from '../../leveldb-files/file-parts.ts'
-import type { FilesPart } from '../../leveldb-files/found.ts'
+import { fileParts, lossIn, missingTable, readUnlessGone } from '../../leveldb-files/file-parts.ts'
+import type { FilesPart } from '../../leveldb-files/files-part.ts'
 import type { ReadShardOptions } from '../store-files.ts'
 import {
   isStillListed,
@@ -42,7 +36,7 @@ async function* partsOfTables(
   for (const { path, listed } of list.tables) {
     const file = await readUnlessGone(path, options)
     if (options.signal?.aborted === true) return
-    if (file !== undefined) yield* tableParts({ path, listed, file }, options)
+    if (file !== undefined) yield* fileParts({ path, listed, file }, options)
     else if (await isStillListed(options.directory, path)) yield missingTable(path, listed)
     countFile()
   }
@@ -59,7 +53,7 @@ async function* partsOfLogs(
     if (options.signal?.aborted === true) return
     const isLast = lastWritten.has(path)
     // A log that is gone has become a table since it was listed.
-    if (file !== undefined) yield* logParts({ path, isLast, closedBytes, file }, options)
+    if (file !== undefined) yield* fileParts({ path, isLast, closedBytes, file }, options)
     countFile()
   }
 }

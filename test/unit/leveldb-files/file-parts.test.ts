@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ClassicLevel } from 'classic-level'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { logParts, readUnlessGone, tableParts } from '../../../src/leveldb-files/file-parts.ts'
-import type { FilesPart, Reading } from '../../../src/leveldb-files/found.ts'
+import { fileParts, readUnlessGone } from '../../../src/leveldb-files/file-parts.ts'
+import type { FilesPart, Reading } from '../../../src/leveldb-files/files-part.ts'
 import { listLevelFiles } from '../../../src/leveldb-files/level-manifest.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
@@ -35,8 +35,8 @@ async function partsOf(path: string): Promise<FilesPart[]> {
   const file = await readUnlessGone(path, reading)
   assert(file !== undefined)
   const found = path.endsWith('.log')
-    ? logParts({ path, file, isLast: true, closedBytes: undefined }, reading)
-    : tableParts({ path, file, listed: undefined }, reading)
+    ? fileParts({ path, file, isLast: true, closedBytes: undefined }, reading)
+    : fileParts({ path, file, listed: undefined }, reading)
   const parts: FilesPart[] = []
   for await (const part of found) parts.push(part)
   return parts

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'nod
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/kit/clock.ts'
-import type { FilesDamage } from '../../../../src/leveldb-files/found.ts'
+import type { FilesDamage } from '../../../../src/leveldb-files/files-part.ts'
 import { describeKey, shardRecords } from '../../../../src/shard/shard-records.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import { readShardFiles } from '../../../../src/store/level/read-shard-files.ts'

@@ -14,7 +14,7 @@ import {
   verifyBeforeOpening,
   verifyShard,
 } from '../../../../src/store/level/verify-shard.ts'
-import type { VerifyTask } from '../../../../src/leveldb-files/found.ts'
+import type { VerifyTask } from '../../../../src/leveldb-files/files-part.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 import { FakeClock, paced } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
