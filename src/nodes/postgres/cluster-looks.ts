@@ -142,10 +142,7 @@ export const rowLooks: Looks = {
         `the table shard has rows for ${shards(names)}, which this database does not have: undo the change of the row of cluster that makes them too many, or else delete them`,
     },
     {
-      sql: namesOf(
-        '(SELECT shard FROM shard GROUP BY shard HAVING count(*) > 1) doubled',
-        'shard',
-      ),
+      sql: namesOf('(SELECT shard FROM shard GROUP BY shard HAVING count(*) > 1) doubled', 'shard'),
       level: 'bad',
       sentence: ({ names }) =>
         `the table shard has several rows for ${shards(names)}: stop all servers, and keep only the one with the highest epoch`,

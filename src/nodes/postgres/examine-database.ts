@@ -5,7 +5,14 @@
 import { type Clock, sleep, waitingClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import { shardsOfDatabase } from '../../store/database-of-shard.ts'
-import { nodeLooks, clusterLooks, pgDoctorLookMs, rowLooks, tableLooks, unclaimedShards } from './cluster-looks.ts'
+import {
+  nodeLooks,
+  clusterLooks,
+  pgDoctorLookMs,
+  rowLooks,
+  tableLooks,
+  unclaimedShards,
+} from './cluster-looks.ts'
 import { type ClusterRow, hasSchema, holdsRecords, readCluster } from './cluster-row.ts'
 import { connectionFinding, type ConnectionUsers, readConnectionLimit } from './connection-limit.ts'
 import { bad, type Finding, good } from '../../kit/finding.ts'

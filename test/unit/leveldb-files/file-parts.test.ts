@@ -44,7 +44,9 @@ async function partsOf(path: string): Promise<FilesPart[]> {
 
 function entriesOf(parts: readonly FilesPart[]): readonly string[] {
   return parts.flatMap((part) =>
-    part.kind === 'entries' ? part.entries.map(({ key, value }) => `${key}=${value}`) : [],
+    part.kind === 'entries'
+      ? part.entries.map(({ key, value }) => `${String(key)}=${String(value)}`)
+      : [],
   )
 }
 
