@@ -75,8 +75,8 @@ test('only the file that chooses the store, and the commands, name an implementa
     importsOf(file)
       .filter((imported) => /^src\/(?:store\/level|nodes\/postgres)/.test(imported))
       .filter(() => !mayChoose.test(file))
-      // What the name of a database is, and what its engine needs, is no implementation.
-      .filter((imported) => !/(?:pg-url|pg-engine-options)\.ts$/.test(imported))
+      // What the name of a database is, is no implementation.
+      .filter((imported) => !/pg-url\.ts$/.test(imported))
       .map((imported) => `${file} imports ${imported}`),
   )
   assert.deepEqual(odd, [])

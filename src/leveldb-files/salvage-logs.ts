@@ -3,6 +3,7 @@
  * the last readable operation by sequence. LevelDB recovers some of them itself; writing the same value again is harmless,
  * and no older value can replace a newer one. A batch without its end is salvaged as far as it goes.
  */
+import assert from 'node:assert/strict'
 import { decodeLevelBatch, type LevelBatch, type LevelOperation } from './level-batch.ts'
 import type { LevelLog } from './level-log.ts'
 
@@ -19,6 +20,8 @@ export function salvageLogs(logs: readonly NumberedLog[]): {
   readonly salvaged: readonly LevelOperation[]
   readonly operationsLost: number | undefined
 } {
+  const inOrder = logs.every(({ number }, nth) => number >= (logs[nth - 1]?.number ?? 0))
+  assert(inOrder, 'logs are salvaged in the order of their numbers')
   const latest: Latest = new Map()
   let isAfterFault = false
   for (const log of logs) {

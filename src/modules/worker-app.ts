@@ -20,7 +20,6 @@ import { isServed } from '../api/token.ts'
 import type { Clock } from '../kit/clock.ts'
 import type { Config } from '../config/config.ts'
 import { otlpSettings } from '../config/otlp-settings.ts'
-import type { Counters } from '../kit/counters.ts'
 import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
 import { TokenRefusals } from '../admission/token-refusals.ts'
@@ -43,6 +42,7 @@ import type { ListenerCertificates } from '../http/listener.ts'
 import { workerConnectionLimit } from '../process/connection-limit.ts'
 import { requestOrigin } from '../http/connection-origin.ts'
 import type { Log } from '../kit/surroundings.ts'
+import type { Counters } from '../kit/counters.ts'
 import { Tracer } from '../kit/tracing/tracer.ts'
 import { type BodyBudgets, bodyBudgets } from '../admission/budgets/body-budgets.ts'
 import { Databases } from '../worker/databases.ts'
@@ -149,7 +149,7 @@ export async function prepareWorkerApp(
   const webhooks = webhooksOf(parts)
   const { registry, modules } = await featuresOf(parts, features, { webhooks, space })
   const { pool, checkPool, verifyThread } = workerThreads(parts)
-  const marks = new ShardMarks({ dataDir: settings.dataDir, log })
+  const marks = new ShardMarks(settings.dataDir, log)
   const checker = checkerOf(parts, registry.bots, { marks, verifyThread })
   const streams = noStreams()
   const { keys, startKeys } = workerKeys(parts, registry.bots)

@@ -17,6 +17,7 @@
  * opened (new-shard.ts).
  */
 
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,10 +32,10 @@ import {
   writeDirectoryRecord,
 } from './records/directory-record.ts'
 import { openToAllWarnings } from '../store/is-open-to-all.ts'
-import { numbersIn } from '../store/numbers-in.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { exists } from '../store/exists.ts'
+import { numbersIn } from '../store/numbers-in.ts'
 
 /** A directory that an import fills. It is there until the shards have their final place. */
 export const unfinishedImportName = 'unfinished-import'
@@ -66,6 +67,7 @@ export interface DataDirectory {
 }
 
 export function shardPath(directory: string, shard: number): string {
+  assert(shard >= 0 && shard < shardsMax, 'a shard has a number below 256')
   return join(directory, 'shards', `${shard}`)
 }
 

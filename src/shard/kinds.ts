@@ -209,6 +209,9 @@ export const payloadKinds: readonly AnyKind[] = allKinds.filter(
 /** The kinds of records that an update may have, by its id, in the order in which it may get them. */
 export const kindsOfUpdate = payloadKinds.filter(isById)
 
+const letters = [damagedCopy.letter, ...allKinds.map(({ row }) => row.letter)]
+assert(new Set(letters).size === letters.length, 'no two kinds of records have one letter')
+
 for (const { row } of payloadKinds) {
   const names = row.key.map(({ name }) => name).join(' ')
   assert(names === 'queue' || names === 'queue updateId', `an erasure does not find ${row.letter}`)

@@ -4,6 +4,7 @@
  * along at least as many deletions as it stores records, so reclaiming keeps up with any load. A crash forgets the
  * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
+import assert from 'node:assert/strict'
 import type { Clock, Timer } from '../kit/clock.ts'
 import { kinds } from './kinds.ts'
 import type { QueueId } from './records/record-keys.ts'
@@ -15,11 +16,6 @@ interface DeadRange {
   readonly to: number
 }
 
-export interface ReclaimerOptions {
-  readonly clock: Clock
-  write(operations: readonly StoreOperation[]): Promise<void>
-}
-
 /** One write deletes this many dead records; a group with more operations deletes as many as it stores. */
 export const reclaimedPerWriteMax = 1_000
 /**
@@ -29,17 +25,20 @@ export const reclaimedPerWriteMax = 1_000
 const reclaimIdleMs = 100
 
 export class Reclaimer {
-  readonly #options: ReclaimerOptions
+  readonly #clock: Clock
+  readonly #write: (operations: readonly StoreOperation[]) => Promise<void>
   #ranges: DeadRange[] = []
   #timer: Timer | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(options: ReclaimerOptions) {
-    this.#options = options
+  constructor(clock: Clock, write: (operations: readonly StoreOperation[]) => Promise<void>) {
+    this.#clock = clock
+    this.#write = write
   }
 
   /** Adds a range of dead ids: from `from` up to, but not including, `to`. The floor above them must be durable. */
   add(range: Readonly<DeadRange>): void {
+    assert(range.from <= range.to, 'a range of dead ids does not end before it begins')
     this.#ranges.push({ ...range })
     this.#arm()
   }
@@ -77,7 +76,7 @@ export class Reclaimer {
   }
 
   #arm(): void {
-    this.#timer ??= this.#options.clock.after(reclaimIdleMs, () => {
+    this.#timer ??= this.#clock.after(reclaimIdleMs, () => {
       this.#timer = undefined
       this.#writing = this.#writeSlice()
     })
@@ -88,7 +87,7 @@ export class Reclaimer {
     this.join(batch)
     if (batch.length === 0) return
     try {
-      await this.#options.write(batch)
+      await this.#write(batch)
     } catch {
       // Only space was at stake. If the database has failed, the next group detects it.
       return

@@ -21,14 +21,11 @@ import type {
   StoredReplay,
 } from './records/stored-records.ts'
 
-export interface ShardListsOptions {
-  readonly codec: Pick<
-    ShardCodec,
-    'decodeBuckets' | 'decodeListed' | 'decodeRecords' | 'readKeptCounts'
-  >
-  /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
-  range(range: RangeOptions): Promise<readonly StoreEntry[]>
-}
+type ListsCodec = Pick<
+  ShardCodec,
+  'decodeBuckets' | 'decodeListed' | 'decodeRecords' | 'readKeptCounts'
+>
+type ReadRange = (range: RangeOptions) => Promise<readonly StoreEntry[]>
 
 const listedKinds = { b: kinds.bot, w: kinds.settings, s: kinds.state } as const
 
@@ -40,10 +37,13 @@ const recordsPerReadMax = 500
 
 /** The lists of one shard. Like the shard, they reject with PostboteError STORE_UNAVAILABLE if the database fails. */
 export class ShardLists {
-  readonly #options: ShardListsOptions
+  readonly #codec: ListsCodec
+  readonly #range: ReadRange
 
-  constructor(options: ShardListsOptions) {
-    this.#options = options
+  /** @param range - rejects with STORE_UNAVAILABLE, as all methods of the lists then do */
+  constructor(codec: ListsCodec, range: ReadRange) {
+    this.#codec = codec
+    this.#range = range
   }
 
   /**
@@ -55,11 +55,11 @@ export class ShardLists {
     kind: Kind,
     page: QueuesPage,
   ): Promise<readonly StoredRecord<Kind>[]> {
-    const { codec } = this.#options
+    const codec = this.#codec
     let after = listedKinds[kind].key(page.after)
     for (;;) {
       const gte = keys.keyAfter(after)
-      const entries = await this.#options.range({
+      const entries = await this.#range({
         gte,
         lt: listedKinds[kind].range().lt,
         limit: page.limit,
@@ -75,7 +75,7 @@ export class ShardLists {
   /** Lists the queues that have ids and counts, without reading them. */
   async queues(page: QueuesPage): Promise<readonly QueueId[]> {
     const gte = keys.keyAfter(kinds.state.key(page.after))
-    const entries = await this.#options.range({
+    const entries = await this.#range({
       gte,
       lt: kinds.state.range().lt,
       limit: page.limit,
@@ -91,14 +91,14 @@ export class ShardLists {
     readonly last: QueueId | undefined
   }> {
     const gte = keys.keyAfter(kinds.keptState.key(page.after))
-    const entries = await this.#options.range({
+    const entries = await this.#range({
       gte,
       lt: kinds.keptState.range().lt,
       limit: page.limit,
     })
     const last = entries.length < page.limit ? undefined : entries.at(-1)
     return {
-      damaged: this.#options.codec.readKeptCounts(entries),
+      damaged: this.#codec.readKeptCounts(entries),
       last: last && keys.queueIdOfKey(last.key),
     }
   }
@@ -142,8 +142,8 @@ export class ShardLists {
       after === undefined
         ? kinds.expiry.start()
         : keys.keyAfter(kinds.expiry.key(after.minute, after.queue))
-    const entries = await this.#options.range({ gte, lt: kinds.expiry.key(minute + 1, 0), limit })
-    return this.#options.codec.decodeBuckets(entries)
+    const entries = await this.#range({ gte, lt: kinds.expiry.key(minute + 1, 0), limit })
+    return this.#codec.decodeBuckets(entries)
   }
 
   /** Reads the replays of one queue, in the order of their ids. */
@@ -164,8 +164,8 @@ export class ShardLists {
   ): Promise<readonly RecordOf<Parts, Stored>[]> {
     const records: RecordOf<Parts, Stored>[] = []
     for (let { gte } = range; ; ) {
-      const entries = await this.#options.range({ ...range, gte, limit: recordsPerReadMax })
-      records.push(...this.#options.codec.decodeRecords(kind, entries).filter(isWanted))
+      const entries = await this.#range({ ...range, gte, limit: recordsPerReadMax })
+      records.push(...this.#codec.decodeRecords(kind, entries).filter(isWanted))
       const last = entries.at(-1)
       if (last === undefined || entries.length < recordsPerReadMax) return records
       gte = keys.keyAfter(last.key)
@@ -175,7 +175,7 @@ export class ShardLists {
   /** Reads all keys of the private API, in the order of their ids. There are at most `accessKeysMax`. */
   async accessKeys(): Promise<readonly StoredAccessKey[]> {
     const range = { ...kinds.accessKey.range(), limit: accessKeysMax }
-    return this.#options.codec.decodeRecords(kinds.accessKey, await this.#options.range(range))
+    return this.#codec.decodeRecords(kinds.accessKey, await this.#range(range))
   }
 
   /**
@@ -190,10 +190,10 @@ export class ShardLists {
     readonly limit: number
   }): Promise<{ readonly calls: readonly RecordedCall[]; readonly next: string | undefined }> {
     const [gte, lt] = [kinds.audit.key(page.from), kinds.audit.key(page.before)]
-    const entries = await this.#options.range({ gte, lt, limit: page.limit, reverse: true })
+    const entries = await this.#range({ gte, lt, limit: page.limit, reverse: true })
     const last = entries.length < page.limit ? undefined : entries.at(-1)
     const next = last === undefined ? undefined : kinds.audit.fields(last.key).id
-    return { calls: this.#options.codec.decodeRecords(kinds.audit, entries), next }
+    return { calls: this.#codec.decodeRecords(kinds.audit, entries), next }
   }
 
   /** Lists the ids of all recorded calls in their order, without reading the calls. */
@@ -201,7 +201,7 @@ export class ShardLists {
     const range = { ...kinds.audit.range(), limit: callIdsPerReadMax }
     const ids: string[] = []
     for (let { gte } = range; ; ) {
-      const entries = await this.#options.range({ ...range, gte, keysOnly: true })
+      const entries = await this.#range({ ...range, gte, keysOnly: true })
       ids.push(...entries.map(({ key }) => kinds.audit.fields(key).id))
       const last = entries.at(-1)
       if (last === undefined || entries.length < callIdsPerReadMax) return ids
@@ -212,7 +212,7 @@ export class ShardLists {
   async #deadLetterIds(
     range: Pick<RangeOptions, 'gte' | 'lt' | 'limit'>,
   ): Promise<readonly DeadLetterId[]> {
-    const entries = await this.#options.range({ ...range, keysOnly: true })
+    const entries = await this.#range({ ...range, keysOnly: true })
     return entries.map(({ key }) => ({
       queue: keys.queueIdOfKey(key),
       updateId: keys.updateIdOfKey(key),

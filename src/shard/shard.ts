@@ -15,7 +15,7 @@ import { IdempotencyKeys } from './idempotency/idempotency-keys.ts'
 import { type KindById, isUpdateOf, kinds, kindsOfUpdate } from './kinds.ts'
 import * as keys from './records/record-keys.ts'
 import type { QueueId } from './records/record-keys.ts'
-import { operationCost } from './operation-cost.ts'
+import { operationCost } from './operations.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
 import { keptOf, keptStateRecord, type KeptCountsOfShard } from './recovery/kept-counts.ts'
 import { deleteCopies, deletionsOf, purgePayloads } from './payload-purge.ts'
@@ -106,14 +106,10 @@ export class Shard {
         this.#copying = Promise.all([this.#copying, writing])
       },
     })
-    this.lists = new ShardLists({
-      codec: this.#codec,
-      range: (range) => this.#read(() => this.#store.range(range)),
-    })
-    this.#reclaimer = new Reclaimer({
-      clock: options.clock,
-      write: (operations) => this.#writeBeside(operations, { sync: false }),
-    })
+    this.lists = new ShardLists(this.#codec, (range) => this.#read(() => this.#store.range(range)))
+    this.#reclaimer = new Reclaimer(options.clock, (operations) =>
+      this.#writeBeside(operations, { sync: false }),
+    )
     this.idempotency = new IdempotencyKeys({
       clock: options.clock,
       keysPerDayMax: options.idempotencyKeysPerDayMax,

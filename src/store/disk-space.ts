@@ -4,19 +4,13 @@
  * again before the database is reopened.
  */
 
+import assert from 'node:assert/strict'
 import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../kit/clock.ts'
 import { every } from '../kit/clock.ts'
 import type { StoreSpace } from './store-engine.ts'
 import { mib } from '../kit/limits.ts'
-
-export interface DiskSpaceOptions {
-  readonly directory: string
-  readonly reserveBytes: number
-  readonly clock: Clock
-  readonly statfs?: (path: string) => Promise<{ readonly bavail: number; readonly bsize: number }>
-}
 
 /**
  * The free space of the disk is read this often. In one second the fastest measured ingest (134,000 updates of 300 bytes)
@@ -26,15 +20,26 @@ const diskCheckPeriodMs = 1_000
 /** The space is nearly low below this many times the reserve. Chosen: what is deleted frees space only some compactions later. */
 const nearlyLowShare = 2
 
+type Statfs = (path: string) => Promise<{ readonly bavail: number; readonly bsize: number }>
+
 export class DiskSpace implements StoreSpace {
-  readonly #options: DiskSpaceOptions
-  readonly #statfs: NonNullable<DiskSpaceOptions['statfs']>
+  readonly #directory: string
+  readonly #reserveBytes: number
+  readonly #clock: Clock
+  readonly #statfs: Statfs
   #freeBytes = Number.POSITIVE_INFINITY
   #timer: Timer | undefined
 
-  constructor(options: DiskSpaceOptions) {
-    this.#options = options
-    this.#statfs = options.statfs ?? systemStatfs
+  constructor(
+    directory: string,
+    reserveBytes: number,
+    clock: Clock,
+    statfs: Statfs = systemStatfs,
+  ) {
+    this.#directory = directory
+    this.#reserveBytes = reserveBytes
+    this.#clock = clock
+    this.#statfs = statfs
   }
 
   /** Checks the free space now, and every second from then on. Rejects if the first check fails. */
@@ -42,9 +47,8 @@ export class DiskSpace implements StoreSpace {
     await this.#look()
     this.#timer?.cancel()
     // A later check that fails changes nothing: the previous result remains the best estimate.
-    this.#timer = every(this.#options.clock, diskCheckPeriodMs, () =>
-      this.#look().catch(() => undefined),
-    )
+    assert(this.#timer === undefined, 'the space of a disk is watched once')
+    this.#timer = every(this.#clock, diskCheckPeriodMs, () => this.#look().catch(() => undefined))
   }
 
   close(): void {
@@ -53,11 +57,11 @@ export class DiskSpace implements StoreSpace {
   }
 
   isLow(): boolean {
-    return this.#freeBytes < this.#options.reserveBytes
+    return this.#freeBytes < this.#reserveBytes
   }
 
   isNearlyLow(): boolean {
-    return this.#freeBytes < this.#options.reserveBytes * nearlyLowShare
+    return this.#freeBytes < this.#reserveBytes * nearlyLowShare
   }
 
   /** Bytes that an unprivileged process may still write, according to the last check. */
@@ -66,7 +70,7 @@ export class DiskSpace implements StoreSpace {
   }
 
   async #look(): Promise<void> {
-    const { bavail, bsize } = await this.#statfs(this.#options.directory)
+    const { bavail, bsize } = await this.#statfs(this.#directory)
     this.#freeBytes = bavail * bsize
   }
 }

@@ -103,6 +103,7 @@ export class StoreLifeCycle {
   async #close(): Promise<void> {
     try {
       if (this.#callsUnderWay > 0) {
+        assert(this.#onLastLeft === undefined, 'a store is closed once at a time')
         await new Promise<void>((resolve) => {
           this.#onLastLeft = resolve
         })

@@ -89,10 +89,7 @@ export function createConnector(
     (usual ??= tlsContext(trustRoots === undefined ? {} : { ca: [...trustRoots()] }))
   // Opening a connection takes 0.3 ms and more, and as much again once it is open. At a start with the webhooks of 1,000
   // bots, hundreds of openings in one turn held up everything else in the worker for a quarter of a second.
-  const turns = new PerTurn({
-    max: webhookOpeningsPerTurn,
-    endTurn: (end) => clock.soon(end),
-  })
+  const turns = new PerTurn(webhookOpeningsPerTurn, (end) => clock.soon(end))
   return async (request) => {
     await turns.next()
     return openConnection(request, { clock, proxy, usualTrust })

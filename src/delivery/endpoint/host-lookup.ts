@@ -133,10 +133,7 @@ class NameServers {
   constructor(clock: Clock, servers: readonly string[] | undefined) {
     this.#clock = clock
     this.#servers = servers
-    this.#turns = new PerTurn({
-      max: lookupsPerTurnMax,
-      endTurn: (end) => void clock.after(lookupTurnMs, end),
-    })
+    this.#turns = new PerTurn(lookupsPerTurnMax, (end) => void clock.after(lookupTurnMs, end))
   }
 
   async addressesOf(host: string): Promise<readonly string[]> {

@@ -6,6 +6,7 @@
  *
  * Only its owner can read the file, because it has the secrets of all bots.
  */
+import assert from 'node:assert/strict'
 import { unlinkSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -76,6 +77,7 @@ export class BackupFile {
   }
 
   async append(bytes: Buffer): Promise<void> {
+    assert(!this.#isClosed, 'a backup that has its end gets nothing more')
     for (let at = 0; at < bytes.length; ) {
       const { bytesWritten } = await this.#file.write(
         bytes,
@@ -95,6 +97,7 @@ export class BackupFile {
 
   /** Drops what was written after the mark. */
   async rewind({ bytes, crc }: BackupMark): Promise<void> {
+    assert(bytes <= this.#bytes, 'a mark is behind what was written')
     await this.#file.truncate(bytes)
     this.#bytes = bytes
     this.#crc = crc

@@ -6,7 +6,7 @@
 
 import type { Clock } from '../../kit/clock.ts'
 import { countedPerReadMax } from '../../kit/limits.ts'
-import { recountPageUpdates } from '../../shard/limits.ts'
+import { recountPageUpdates } from '../../shard/recovery/kept-counts.ts'
 import { kinds } from '../../shard/kinds.ts'
 import { botIdOf, type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
 import {

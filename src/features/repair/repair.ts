@@ -144,7 +144,7 @@ async function removeMarks(directory: string, shard: number): Promise<void> {
       process.stderr.write(`postbote: ${message}: ${JSON.stringify(details)}\n`)
     },
   }
-  const marks = new ShardMarks({ dataDir: directory, log })
+  const marks = new ShardMarks(directory, log)
   await marks.setBroken(shard, undefined)
   await marks.setDamaged(shard, [])
   await marks.setLife(shard, { phase: 'closed', isUnchecked: false, deaths: 0 })

@@ -2,6 +2,7 @@
  * What the doctor looks for in a database: a statement that selects what is wrong or worth saying, and the sentence for each
  * row of it. To add a look, add a row to server-looks.ts or cluster-looks.ts.
  */
+import assert from 'node:assert/strict'
 import type { Finding } from '../../kit/finding.ts'
 import type { PgConnection } from './pg-connection.ts'
 
@@ -26,12 +27,16 @@ export interface Looks {
   readonly looks: readonly Look[]
 }
 
+/** A function of PostgreSQL takes this many arguments (FUNC_MAX_ARGS). */
+const pgArgumentsMax = 100
+
 /** Looks for all of it in one statement, so at one moment. Returns the findings in the order of the looks. */
 export async function findAll(
   connection: PgConnection,
   { given = '', looks }: Looks,
   values: readonly unknown[] = [],
 ): Promise<readonly Finding[]> {
+  assert(looks.length <= pgArgumentsMax, 'PostgreSQL takes the looks of a moment in one call')
   const parts = looks.map(
     ({ sql }) => `(SELECT coalesce(json_agg(found_row), '[]') FROM (${sql}) found_row)`,
   )

@@ -11,7 +11,6 @@ import type {
 import { PgSpace } from './pg-space.ts'
 import { PgReaders } from './pg-readers.ts'
 import { PgStore } from './pg-store.ts'
-import type { PgEngineOptions } from '../../store/pg-engine-options.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
 
 interface EngineDatabase {
@@ -72,4 +71,14 @@ export class PgEngine implements StoreEngine {
   #named(purpose: string): string {
     return `postbote/${this.#options.node}/${purpose}`
   }
+}
+
+/** Where shards are, and which node opens them. The processes of a node pass it to each other. */
+export interface PgEngineOptions {
+  /** In the order of `postbote database init`. */
+  readonly databases: readonly PgUrl[]
+  /** The name of this node. */
+  readonly node: string
+  /** Pushes for the shards of a database are refused while it is larger, in bytes. */
+  readonly bytesMax: number | undefined
 }

@@ -69,9 +69,11 @@ export class RecordKind<const Parts extends KeyParts = KeyParts, Stored = unknow
 
   constructor(row: KindRow<Parts, Stored>) {
     this.row = row
+    assert(/^[a-z]$/i.test(row.letter), 'the letter of a kind is one byte below 255')
     this.prefix = row.letter.charCodeAt(0)
     let at = 1
     for (const { name, bytes } of row.key) {
+      assert(name !== 'queue' || this.#queueAt === undefined, 'a record is of one queue')
       if (name === 'queue') this.#queueAt = at
       at += bytes
     }
@@ -134,6 +136,7 @@ export class RecordKind<const Parts extends KeyParts = KeyParts, Stored = unknow
   /** Returns the lower bound of the keys that begin with these values. */
   start(...leading: Leading<KeyValues<Parts>>): Buffer {
     const values: readonly unknown[] = leading
+    assert(values.length <= this.row.key.length, 'a range begins with values of its key')
     const bytes = this.row.key.slice(0, values.length).reduce((sum, part) => sum + part.bytes, 1)
     return this.#keyOf(values, bytes)
   }

@@ -8,12 +8,14 @@
  */
 import type { Operation } from '../operations.ts'
 import { mib } from '../../kit/limits.ts'
-import { recountPageUpdates } from '../limits.ts'
 import { kinds } from '../kinds.ts'
 import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
 import { encodeKeptState, type KeptCounts, type KeptState } from '../records/record.ts'
 import type { StoreOperation } from '../../store/store.ts'
 import type { IdRange, KeptRun, LeftUpdatesRead } from '../records/stored-records.ts'
+
+/** One read of a queue that is counted anew after damage returns this many updates. */
+export const recountPageUpdates = 1_000
 
 /** What a sweep has found out about a queue. */
 export interface KeptFinding {

@@ -10,9 +10,14 @@
 import { kinds } from '../kinds.ts'
 import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
 import { mib, updateIdFirstMax } from '../../kit/limits.ts'
-import { recountPageUpdates } from '../limits.ts'
 import type { IdMark } from '../id-mark.ts'
-import { type CountedKept, keptOf, type KeptReader, keptStateRecord } from './kept-counts.ts'
+import {
+  type CountedKept,
+  keptOf,
+  type KeptReader,
+  keptStateRecord,
+  recountPageUpdates,
+} from './kept-counts.ts'
 import {
   decodeKeptState,
   decodeQueueState,

@@ -48,20 +48,17 @@ export interface ShardTroubles {
   readonly checking: readonly number[]
 }
 
-export interface ShardMarksOptions {
-  readonly dataDir: string
-  readonly log: Pick<Log, 'warn'>
-}
-
 type Kind = 'life' | 'broken' | 'damaged' | 'checking'
 
 export class ShardMarks {
-  readonly #options: ShardMarksOptions
+  readonly #dataDir: string
+  readonly #log: Pick<Log, 'warn'>
   readonly #directory: string
 
-  constructor(options: ShardMarksOptions) {
-    this.#options = options
-    this.#directory = marksPath(options.dataDir)
+  constructor(dataDir: string, log: Pick<Log, 'warn'>) {
+    this.#dataDir = dataDir
+    this.#log = log
+    this.#directory = marksPath(dataDir)
   }
 
   /** Returns the life of a shard that no process has open. */
@@ -103,7 +100,7 @@ export class ShardMarks {
 
   /** Returns the damage with the file as a path relative to the data directory. */
   #named({ file, offset, reason }: FileDamage): FileDamage {
-    const { dataDir } = this.#options
+    const dataDir = this.#dataDir
     return { file: isAbsolute(file) ? relative(dataDir, file) : file, offset, reason }
   }
 
@@ -119,10 +116,7 @@ export class ShardMarks {
       await writeFile(unfinished, JSON.stringify(content), { mode: 0o600 })
       await rename(unfinished, path)
     } catch (error) {
-      this.#options.log.warn(
-        { shard, error: String(error) },
-        `the mark ${path} could not be changed`,
-      )
+      this.#log.warn({ shard, error: String(error) }, `the mark ${path} could not be changed`)
     }
   }
 

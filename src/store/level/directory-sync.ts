@@ -18,15 +18,10 @@ import { syncDirectory } from '../write-file.ts'
 /** Twice the longest tick of a kernel, which is 10 ms (CONFIG_HZ=100). */
 const changeTimeTrustedMs = 20
 
-export interface DirectorySyncOptions {
-  readonly directory: string
-  readonly clock: Pick<Clock, 'monotonicMs'>
-  /** Replaces fsync in tests. */
-  readonly sync?: ((directory: string) => Promise<void>) | undefined
-}
-
 export class DirectorySync {
-  readonly #options: DirectorySyncOptions
+  readonly #directory: string
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #sync: typeof syncDirectory
   /** The existing logs whose names are durable. */
   #durable: ReadonlySet<string> = new Set()
   /** The last modification time that was seen, in nanoseconds, and when it was first seen. */
@@ -35,8 +30,11 @@ export class DirectorySync {
   /** Whether all names that the directory had at `#changedAt` were listed. */
   #isKnown = false
 
-  constructor(options: DirectorySyncOptions) {
-    this.#options = options
+  /** @param sync - replaces fsync in tests */
+  constructor(directory: string, clock: Pick<Clock, 'monotonicMs'>, sync = syncDirectory) {
+    this.#directory = directory
+    this.#clock = clock
+    this.#sync = sync
   }
 
   /** Call this when the database is open, before any write is acknowledged. */
@@ -51,9 +49,8 @@ export class DirectorySync {
    * already has.
    */
   written(): Promise<void> | undefined {
-    const { directory, clock } = this.#options
-    const changedAt = statSync(directory, { bigint: true }).mtimeNs
-    const nowMs = clock.monotonicMs()
+    const changedAt = statSync(this.#directory, { bigint: true }).mtimeNs
+    const nowMs = this.#clock.monotonicMs()
     if (changedAt !== this.#changedAt) {
       this.#changedAt = changedAt
       this.#seenSinceMs = nowMs
@@ -69,10 +66,9 @@ export class DirectorySync {
   }
 
   async #syncNewLogs(): Promise<void> {
-    const { directory, sync = syncDirectory } = this.#options
-    const logs = (await readdir(directory)).filter((name) => name.endsWith('.log'))
+    const logs = (await readdir(this.#directory)).filter((name) => name.endsWith('.log'))
     if (logs.length > 0 && logs.every((name) => this.#durable.has(name))) return
-    await sync(directory)
+    await this.#sync(this.#directory)
     this.#durable = new Set(logs)
   }
 }

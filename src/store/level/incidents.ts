@@ -7,6 +7,7 @@
  * An incident is created under another name, so that every numbered one is complete. Everything is synced before a
  * function returns.
  */
+import assert from 'node:assert/strict'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { exists } from '../exists.ts'
@@ -20,6 +21,7 @@ import { syncDirectory, syncFile } from '../write-file.ts'
  * @returns the path of the incident, which is pending.
  */
 export async function makeIncident(directory: string, logs: readonly string[]): Promise<string> {
+  assert(logs.length > 0, 'an incident has the logs of its shard')
   const incidents = incidentsOf(directory)
   const unfinished = join(incidents, 'unfinished')
   await rm(unfinished, { recursive: true, force: true })

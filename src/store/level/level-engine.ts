@@ -8,12 +8,12 @@
 import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf } from './damage-of.ts'
+import { isOutOfRoom } from './out-of-room.ts'
 import { isFailedWrite } from './failed-write.ts'
 import { roomToOpen } from '../../leveldb-files/level-manifest.ts'
 import { readShardFiles } from './read-shard-files.ts'
 import { redoUndoneRename } from './undone-rename.ts'
 import { damagedCopies } from './incidents.ts'
-import { isOutOfRoom } from './out-of-room.ts'
 import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
@@ -42,7 +42,7 @@ export const levelEngine = {
   asideText:
     'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again',
   async space({ clock, dataDir, reserveBytes }) {
-    const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
+    const disk = new DiskSpace(dataDir, reserveBytes, clock)
     await disk.start()
     return disk
   },

@@ -19,25 +19,26 @@ import {
 } from '../../leveldb-files/level-manifest.ts'
 import type { KeyRange, PurgeOptions } from '../store.ts'
 
-export interface LevelPurgeOptions extends PurgeOptions {
-  readonly directory: string
-  /** Calls `compactRange` of LevelDB. */
-  readonly compact: (range: KeyRange) => Promise<void>
-  /** Resolves when no read is in progress that began before the call. */
-  readonly readsEnded: () => Promise<void>
-}
-
 /** Chosen: a table that is moved meanwhile gets closer to the last of the seven levels each time. */
 const purgeTriesMax = 10
 
-/** @throws Error if a table was not replaced */
-export async function purgeLevel(options: LevelPurgeOptions): Promise<void> {
-  const { directory, ranges, compact, readsEnded } = options
+/**
+ * @param compact - calls `compactRange` of LevelDB
+ * @param readsEnded - resolves when no read is in progress that began before the call
+ * @throws Error if a table was not replaced
+ */
+export async function purgeLevel(
+  directory: string,
+  purge: PurgeOptions,
+  compact: (range: KeyRange) => Promise<void>,
+  readsEnded: () => Promise<void>,
+): Promise<void> {
+  const { ranges } = purge
   const replaced = new Set<number>()
   await readsEnded()
   await compact(nothing)
   for (let tries = 0; ; tries++) {
-    const { numbers, touched } = await markTables(options)
+    const { numbers, touched } = await markTables(directory, purge)
     if (numbers.size === 0) break
     for (const number of numbers) replaced.add(number)
     for (const range of touched) await compact(range)
@@ -68,11 +69,10 @@ interface RangedTable {
 }
 
 /** Marks the tables that may have something that was deleted. Returns their numbers, and the ranges to which that belongs. */
-async function markTables({
-  directory,
-  ranges,
-  mark,
-}: LevelPurgeOptions): Promise<{ numbers: ReadonlySet<number>; touched: ReadonlySet<KeyRange> }> {
+async function markTables(
+  directory: string,
+  { ranges, mark }: PurgeOptions,
+): Promise<{ numbers: ReadonlySet<number>; touched: ReadonlySet<KeyRange> }> {
   const numbers = new Set<number>()
   const touched = new Set<KeyRange>()
   for (const { number, parts } of await tablesOf(directory, ranges)) {

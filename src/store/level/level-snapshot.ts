@@ -10,13 +10,6 @@ import type { StoreLifeCycle } from '../store-life-cycle.ts'
 import type { LevelHandle, LevelIterator } from './level-handle.ts'
 import { readRange } from './read-range.ts'
 
-export interface LevelSnapshotOptions {
-  readonly handle: LevelHandle
-  readonly life: StoreLifeCycle
-  /** Called once, when the snapshot holds nothing any more. */
-  readonly onEnded: () => void
-}
-
 const step = {
   limit: snapshotStepEntries,
   valueBytesMax: snapshotStepBytes,
@@ -33,8 +26,12 @@ export class LevelSnapshot implements StoreSnapshot {
   #reading: Promise<unknown> = Promise.resolve()
   #ending: Promise<void> | undefined
 
-  /** The store must be open. */
-  constructor({ handle, life, onEnded }: LevelSnapshotOptions) {
+  /**
+   * The store must be open.
+   *
+   * @param onEnded - called once, when the snapshot holds nothing any more
+   */
+  constructor(handle: LevelHandle, life: StoreLifeCycle, onEnded: () => void) {
     this.#life = life
     this.#onEnded = onEnded
     this.#iterator = handle.iterator({

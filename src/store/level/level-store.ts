@@ -101,7 +101,7 @@ export class LevelStore implements Store {
   constructor(options: LevelStoreOptions) {
     this.#options = options
     const { directory, clock, syncDirectory: sync } = options
-    this.#names = new DirectorySync({ directory, clock, sync })
+    this.#names = new DirectorySync(directory, clock, sync)
     this.#life = new StoreLifeCycle({
       name: options.directory,
       open: () => this.#open(),
@@ -172,11 +172,7 @@ export class LevelStore implements Store {
 
   snapshot(): Promise<StoreSnapshot> {
     return this.#call((handle, resolve) => {
-      const snapshot = new LevelSnapshot({
-        handle,
-        life: this.#life,
-        onEnded: () => this.#snapshots.delete(snapshot),
-      })
+      const snapshot = new LevelSnapshot(handle, this.#life, () => this.#snapshots.delete(snapshot))
       this.#snapshots.add(snapshot)
       resolve(snapshot)
     })
@@ -193,13 +189,12 @@ export class LevelStore implements Store {
   /** Each step is a call of its own, so `close` waits for one of them only. */
   async #purge(options: PurgeOptions): Promise<readonly string[]> {
     const { directory } = this.#options
-    await purgeLevel({
+    await purgeLevel(
       directory,
-      ranges: options.ranges,
-      mark: options.mark,
-      compact: (range) => this.#compact(range),
-      readsEnded: () => this.#readsEnded(),
-    })
+      options,
+      (range) => this.#compact(range),
+      () => this.#readsEnded(),
+    )
     return this.#call((_handle, resolve, reject) => {
       removeCopies(directory).then(resolve, reject)
     })

@@ -13,7 +13,7 @@ import type { StoreEntry } from '../../../src/store/store.ts'
 const mount = process.argv[2] ?? ''
 const shard = join(mount, 'shard')
 const ballast = join(mount, 'ballast')
-const space = new DiskSpace({ directory: mount, reserveBytes: 4 << 20, clock: systemClock })
+const space = new DiskSpace(mount, 4 << 20, systemClock)
 
 // Pseudo-random, so that Snappy cannot compress it.
 let state = 1

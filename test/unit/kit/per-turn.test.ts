@@ -8,7 +8,7 @@ const max = 8
 
 function perTurn(): PerTurn {
   const clock = new FakeClock()
-  return new PerTurn({ max, endTurn: (end) => clock.soon(end) })
+  return new PerTurn(max, (end) => clock.soon(end))
 }
 
 test('a limited number begins in each turn of the event loop, in the order of the requests', async () => {

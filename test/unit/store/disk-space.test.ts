@@ -29,12 +29,7 @@ function fakeDisk(): {
 test('the disk is low exactly while less than the reserve is free', async () => {
   const clock = new FakeClock()
   const disk = fakeDisk()
-  const space = new DiskSpace({
-    directory: '/',
-    reserveBytes: 50 * 4096,
-    clock,
-    statfs: disk.statfs,
-  })
+  const space = new DiskSpace('/', 50 * 4096, clock, disk.statfs)
   await space.start()
   assert.equal(space.isLow(), false)
   disk.blocks = 49
@@ -53,12 +48,7 @@ test('the disk is low exactly while less than the reserve is free', async () => 
 test('a failed check keeps the last result, and the next one counts', async () => {
   const clock = new FakeClock()
   const disk = fakeDisk()
-  const space = new DiskSpace({
-    directory: '/',
-    reserveBytes: 4096 * 200,
-    clock,
-    statfs: disk.statfs,
-  })
+  const space = new DiskSpace('/', 4096 * 200, clock, disk.statfs)
   await space.start()
   assert.equal(space.isLow(), true)
   disk.fails = true
@@ -73,7 +63,7 @@ test('a failed check keeps the last result, and the next one counts', async () =
 })
 
 test('a start whose first check fails rejects', async () => {
-  const space = new DiskSpace({ directory: '/nowhere/at/all', reserveBytes: 1, clock: systemClock })
+  const space = new DiskSpace('/nowhere/at/all', 1, systemClock)
   await assert.rejects(space.start(), { code: 'ENOENT' })
 })
 

@@ -33,7 +33,7 @@ test('damage that a verification finds is announced once, stays marked after a c
   const counts = new Map<string, number>()
   const fatal: number[] = []
   const clock = new FakeClock()
-  const marks = new ShardMarks({ dataDir, log })
+  const marks = new ShardMarks(dataDir, log)
   const checker = new ShardChecker({
     dataDir,
     storeFiles: levelEngine.files,

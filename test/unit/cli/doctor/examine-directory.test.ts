@@ -45,7 +45,7 @@ test('a key that cannot be used is a fault, and its text is not shown', async (t
 test('shards that the last server has set aside are faults, and damage that it has found is a warning', async (t) => {
   const directory = temporaryDirectory(t)
   const log = { warn: assert.fail }
-  const marks = new ShardMarks({ dataDir: directory, log })
+  const marks = new ShardMarks(directory, log)
   const damage = { file: 'shards/3/000005.ldb', offset: 7, reason: 'checksum mismatch' }
   await marks.setBroken(3, damage)
   await marks.setDamaged(3, [damage])

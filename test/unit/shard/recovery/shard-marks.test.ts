@@ -11,19 +11,19 @@ const closed = { phase: 'closed', isUnchecked: false, deaths: 0 } as const
 
 test('a shard without marks was closed cleanly, and has none after the next clean close', async (t) => {
   const dataDir = temporaryDirectory(t)
-  const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
+  const marks = new ShardMarks(dataDir, { warn: assert.fail })
   assert.deepEqual(await shardTroubles(dataDir), nothing)
   assert.deepEqual(await marks.life(3), closed)
   const open = { phase: 'open', isUnchecked: true, deaths: 1 } as const
   await marks.setLife(3, open)
-  assert.deepEqual(await new ShardMarks({ dataDir, log: { warn: assert.fail } }).life(3), open)
+  assert.deepEqual(await new ShardMarks(dataDir, { warn: assert.fail }).life(3), open)
   await marks.setLife(3, closed)
   assert.deepEqual(readdirSync(join(dataDir, 'marks')), [])
 })
 
 test('broken, damaged and checked shards are reported by number, with paths in the data directory', async (t) => {
   const dataDir = temporaryDirectory(t)
-  const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
+  const marks = new ShardMarks(dataDir, { warn: assert.fail })
   const file = join(dataDir, 'shards', '10', 'CURRENT')
   await marks.setBroken(10, { file, reason: 'the file is missing' })
   await marks.setBroken(2, { file: 'shards/2/000005.ldb', offset: 7, reason: 'checksum' })
@@ -52,9 +52,8 @@ test('broken, damaged and checked shards are reported by number, with paths in t
 test('half a mark counts as an unclean end, and a mark that cannot be written is logged', async (t) => {
   const dataDir = temporaryDirectory(t)
   const warnings: string[] = []
-  const marks = new ShardMarks({
-    dataDir,
-    log: { warn: (_details, message) => void warnings.push(message) },
+  const marks = new ShardMarks(dataDir, {
+    warn: (_details, message) => void warnings.push(message),
   })
   mkdirSync(join(dataDir, 'marks'))
   writeFileSync(join(dataDir, 'marks', '0.life'), '{"phase":"clo')
@@ -68,7 +67,7 @@ test('half a mark counts as an unclean end, and a mark that cannot be written is
 
 test('a mark with unexpected content counts as half a mark', async (t) => {
   const dataDir = temporaryDirectory(t)
-  const marks = new ShardMarks({ dataDir, log: { warn: assert.fail } })
+  const marks = new ShardMarks(dataDir, { warn: assert.fail })
   mkdirSync(join(dataDir, 'marks'))
   for (const text of ['null', '5', '{}', '[1,null]', '{"phase":7,"deaths":"x"}', '\0\0']) {
     for (const kind of ['life', 'broken', 'damaged']) {

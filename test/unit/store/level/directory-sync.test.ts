@@ -44,11 +44,7 @@ test('a log that is created in the same tick as a change that was seen is found'
   const directory = temporaryDirectory(t)
   const clock = new FakeClock()
   const synced: string[][] = []
-  const names = new DirectorySync({
-    directory,
-    clock,
-    sync: async () => void synced.push(logsIn(directory)),
-  })
+  const names = new DirectorySync(directory, clock, async () => void synced.push(logsIn(directory)))
   const make = (name: string): void => {
     writeFileSync(join(directory, name), '')
     utimesSync(directory, 1_000, 1_000)
