@@ -14,7 +14,7 @@ import { ShardSet } from '../src/worker/shard-set.ts'
 import { WebhookFactory } from '../src/worker/webhook-factory.ts'
 import { WebhookStarter } from '../src/delivery/webhook-starter.ts'
 import { prepareWorkerApp } from '../src/modules/worker-app.ts'
-import type { FeatureLists } from '../src/modules/worker-modules.ts'
+import { allFeatures, type FeatureLists } from '../src/modules/worker-modules.ts'
 import { WorkerEvents } from '../src/features/events/worker-events.ts'
 import { TokenRefusals } from '../src/admission/token-refusals.ts'
 import { BotCache } from '../src/bots/bot-cache.ts'
@@ -143,7 +143,10 @@ async function live(
 }
 
 /** Returns a worker application with one shard, in a data directory of its own. */
-export async function appIn(directory: string, features?: FeatureLists): Promise<WorkerApp> {
+export async function appIn(
+  directory: string,
+  features: FeatureLists = allFeatures,
+): Promise<WorkerApp> {
   const size = { workers: 1, shards: 1 }
   const data = await prepareDataDirectory({
     path: directory,

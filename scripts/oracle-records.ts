@@ -11,6 +11,7 @@ import { BackupFile } from '../src/features/backup/backup-file.ts'
 import type { Operation, PushOperation } from '../src/shard/operations.ts'
 import { emptyQueueState } from '../src/shard/records/record.ts'
 import { queueIdOf } from '../src/shard/records/record-keys.ts'
+import type { Shard } from '../src/shard/shard.ts'
 import { ShardSection } from '../src/features/backup/shard-section.ts'
 import { FakeClock } from '../test/support/kit/fake-clock.ts'
 import { temporaryRoot } from '../test/support/kit/temporary-root.ts'
@@ -55,7 +56,7 @@ const left = {
 } as const
 
 /** The groups that are committed, in their order. */
-const life: readonly (readonly Operation[])[] = [
+export const recordsLife: readonly (readonly Operation[])[] = [
   [
     {
       kind: 'bot',
@@ -237,16 +238,21 @@ const life: readonly (readonly Operation[])[] = [
   ],
 ]
 
+/** Has a shard know the queues of `recordsLife`, which must come before it. */
+export function trackQueues(shard: Shard): void {
+  shard.track(polling, emptyQueueState(1_000))
+  shard.track(pushedTo, emptyQueueState(2_000))
+  shard.track(test, emptyQueueState(500))
+}
+
 /** Returns each record as hexadecimal digits, then the hash of a backup file with this one shard. */
 export async function recordsOracle(): Promise<string> {
   const store = new MemoryStore()
   const clock = new FakeClock(madeAtMs)
   const { shard } = new ShardLife(store, clock)
   await shard.open()
-  shard.track(polling, emptyQueueState(1_000))
-  shard.track(pushedTo, emptyQueueState(2_000))
-  shard.track(test, emptyQueueState(500))
-  for (const group of life) {
+  trackQueues(shard)
+  for (const group of recordsLife) {
     await whileTimePasses(clock, shard.commit(group, { waited: true }))
   }
   const backup = await backupHash(await ShardSection.begin(shard, 8))
@@ -268,7 +274,7 @@ async function backupHash(section: ShardSection): Promise<string> {
     const file = await BackupFile.create(path, madeAtS, ['added_type'])
     for await (const frame of section.frames()) await file.append(frame)
     await section.close()
-    await file.finish({ shards: 1, records: life.length })
+    await file.finish({ shards: 1, records: recordsLife.length })
     return createHash('sha256').update(readFileSync(path)).digest('hex')
   } finally {
     await rm(directory, { recursive: true })

@@ -26,9 +26,11 @@ type LookedUp = Pick<IncomingMessage, 'method' | 'url'> & { [found]?: Operation 
 const verbOrder: readonly Verb[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 export class CallTable {
+  readonly operations: readonly Operation[]
   readonly #root = newPart()
 
   constructor(operations: readonly Operation[]) {
+    this.operations = operations
     for (const operation of operations) {
       this.#partOf(operation.path).operations.set(operation.method, operation)
     }
@@ -52,6 +54,11 @@ export class CallTable {
   madeBy(request: LookedUp): Operation | undefined {
     const operation = (request[found] ??= this.at(request.method, request.url ?? '/') ?? 'none')
     return operation === 'none' ? undefined : operation
+  }
+
+  /** Whether a server with this table has a call. */
+  has({ path, method }: Pick<Operation, 'path' | 'method'>): boolean {
+    return this.#partAt(path)?.operations.has(method) === true
   }
 
   /** Returns the verbs of the calls with a path that need a key. */

@@ -34,7 +34,7 @@ export interface PushTargets {
   readonly resets: number
 }
 
-interface Place {
+interface PlacedPush {
   /** The number of the row. */
   readonly nth: number
   readonly shard: Shard
@@ -224,7 +224,7 @@ export class PushBatch {
     }
   }
 
-  #acceptOne({ nth, index, nowMs }: Omit<Place, 'shard'> & { nowMs: number }): PushOutcome {
+  #acceptOne({ nth, index, nowMs }: Omit<PlacedPush, 'shard'> & { nowMs: number }): PushOutcome {
     const botId = this.#rows.botOf(nth)
     try {
       if (!isBotId(botId)) throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
@@ -252,7 +252,7 @@ export class PushBatch {
     return code === 'STORE_UNAVAILABLE' && this.#services.hasLeft?.(botId) === true
   }
 
-  #push(queue: BotQueue, place: Place): PushOutcome {
+  #push(queue: BotQueue, place: PlacedPush): PushOutcome {
     const { nth, shard } = place
     const rows = this.#rows
     const refusal = rows.refusalOf(nth)
@@ -274,7 +274,7 @@ export class PushBatch {
     return this.#accepted(queue, place)
   }
 
-  #accepted(queue: BotQueue, { nth, shard, index }: Place): number {
+  #accepted(queue: BotQueue, { nth, shard, index }: PlacedPush): number {
     const updateId = queue.updates.allocate(this.#rows.textBytes(nth))
     const { pushed, operations, indexes } = this.#partOf(shard)
     this.#keys?.claim(shard, index, pushed, updateId)
@@ -283,7 +283,7 @@ export class PushBatch {
     return updateId
   }
 
-  #keyOf({ shard, index }: Place): HeldKey | PushOutcome {
+  #keyOf({ shard, index }: PlacedPush): HeldKey | PushOutcome {
     const key = this.#keys?.check(index, shard, this.#partOf(shard).pushed.acceptedAtMs)
     if (key === undefined) throw new Error('expected the keys to have been looked up')
     return key

@@ -26,6 +26,7 @@ import type { StoredPortalLink } from '../shard/records/bot-record.ts'
 import type { Client } from '../http/client.ts'
 import type { PortalRight } from '../kit/rights.ts'
 import { endpointChecksMax } from '../delivery/endpoint-check.ts'
+import { callTable } from './api-operations.ts'
 import { chargeCalls, payForCall } from '../admission/budgets/charge-calls.ts'
 import { addRequestAccess } from '../access/request-access.ts'
 import {
@@ -89,7 +90,7 @@ interface Holder {
 
 export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   const guard = new PortalGuard(options)
-  const app = newApp()
+  const app = newApp(options.calls ?? callTable)
   recordCalls(app, options)
   addRequestAccess(app)
   chargeCalls(app)

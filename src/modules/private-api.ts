@@ -12,7 +12,8 @@ import { PostboteError } from '../kit/errors.ts'
 import { unavailableRetryAfterS } from '../kit/limits.ts'
 import { mustClose } from '../http/body.ts'
 import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
-import { apiOperations, callTable } from './api-operations.ts'
+import { callTable } from './api-operations.ts'
+import type { CallTable } from '../api/call-table.ts'
 import { isPush, isSinglePush, type Operation, type ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
 import { addOperation, type HandledCall } from '../private-api/add-operations.ts'
@@ -57,14 +58,15 @@ import { addWebhookRoutes } from '../features/bots/webhook-routes.ts'
 export type PrivateApiOptions = PrivateApiParts &
   IngestRoutesOptions & {
     readonly modules: Modules<ApiHooks>
-    /** The calls that openapi.json shows; all if it is absent. */
-    readonly operations?: readonly Operation[] | undefined
+    /** The calls of the server. Default: all. */
+    readonly calls?: CallTable | undefined
   }
 
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
-  const app = newApp()
+  const { calls = callTable } = options
+  const app = newApp(calls)
   recordCalls(app, options)
-  addChecks(app, options)
+  addChecks(app, options, calls)
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
@@ -84,7 +86,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     return sendError(reply, expected)
   })
   addDashboardRoutes(app, new DashboardFiles())
-  addServerRoutes(app, options)
+  addServerRoutes(app, options, calls)
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
@@ -110,7 +112,11 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
 }
 
 /** Some probes send HEAD and use only the status. */
-function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void {
+function addServerRoutes(
+  app: FastifyInstance,
+  options: PrivateApiOptions,
+  { operations }: CallTable,
+): void {
   const { checkHealth, checkHealthHead, checkReadiness, checkReadinessHead } = serverOperations
   const { getMetrics, getOpenApi } = serverOperations
   const readinessOf = async ({ reply }: HandledCall): Promise<ReadinessJson> => {
@@ -133,13 +139,13 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   })
   let document: string | undefined
   addOperation(app, getOpenApi, async ({ reply }) => {
-    document ??= JSON.stringify(openApiDocument(options.operations ?? apiOperations))
+    document ??= JSON.stringify(openApiDocument(operations))
     return reply.type('application/json').send(document)
   })
 }
 
 /** The checks before a route runs, and before the body is read. */
-function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
+function addChecks(app: FastifyInstance, options: PrivateApiOptions, calls: CallTable): void {
   const { ring, limiter } = options.keys
   addRequestAccess(app)
   chargeCalls(app)
@@ -159,7 +165,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
     // Before its rights are judged: calls that are refused would be free otherwise.
     assertUnderLimit(limiter, access, 'requests')
     // The body is not parsed, because Fastify would close the connection if it could not parse it.
-    if (request.is404) throw noRoute(request, reply)
+    if (request.is404) throw noRoute(request, reply, calls)
     if (access === 'root') return
     assertMay(access, operation, idIn(request.params))
     if (isSinglePush(operation)) assertUnderLimit(limiter, access, 'updates')
@@ -184,9 +190,9 @@ function addRequestId(reply: FastifyReply, operation: Operation | undefined): vo
 }
 
 /** The error of a request that no route takes. */
-function noRoute({ url }: FastifyRequest, reply: FastifyReply): PostboteError {
+function noRoute({ url }: FastifyRequest, reply: FastifyReply, calls: CallTable): PostboteError {
   const path = url.split('?', 1)[0] ?? ''
-  const verbs = callTable.verbsAt(path)
+  const verbs = calls.verbsAt(path)
   if (verbs.length === 0) return noPath(path)
   void reply.header('allow', verbs.join(', '))
   return new PostboteError('VERB_NOT_ALLOWED', { detail: verbs.join(' or ') })

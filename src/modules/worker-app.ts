@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { keysShard } from '../shard/records/access-key-record.ts'
 import { PortalFrame } from '../access/portal-frame.ts'
 import { PrivateApiGuard } from '../access/private-api-guard.ts'
+import type { CallTable } from '../api/call-table.ts'
 import type { AddedType } from '../kit/added-type.ts'
 import type { PrivateApiOptions } from './private-api.ts'
 import { createPrivateApi } from './private-api.ts'
@@ -32,12 +33,11 @@ import type { Retention } from '../queue/kept/left-update.ts'
 import { QueueLevels } from '../queue/queue-limits.ts'
 import { WindowBudget } from '../queue/window/window.ts'
 import { Modules } from '../kit/modules.ts'
-import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../nodes/engine-of.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { VerifyThread } from '../store/store-files.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
-import { ShardMarks, shardTroubles } from '../shard/recovery/shard-marks.ts'
+import { ShardMarks } from '../shard/recovery/shard-marks.ts'
 import type { ListenerCertificates } from '../http/listener.ts'
 import { workerConnectionLimit } from '../process/connection-limit.ts'
 import { requestOrigin } from '../http/connection-origin.ts'
@@ -58,9 +58,10 @@ import { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 import { ownNode, version } from '../worker/own-node.ts'
 import { reachOwners } from '../worker/reach-owners.ts'
 import type { WorkerModule } from '../worker/module.ts'
+import { readinessOf } from '../worker/readiness.ts'
 import { ShardChecker } from '../worker/shard-checker.ts'
 import { workerHandlers } from './worker-handlers.ts'
-import { type FeatureLists, workerModules } from './worker-modules.ts'
+import { allFeatures, type FeatureLists } from './worker-modules.ts'
 import { workerThreads } from './worker-threads.ts'
 import type { UpstreamServices } from '../bot-api/upstream-services.ts'
 import { workerKeys } from '../worker/worker-keys.ts'
@@ -75,7 +76,6 @@ import { SpanExporter } from '../features/tracing/span-exporter.ts'
 import { setAddedTypes } from '../kit/update-types.ts'
 import { windowBytesOf } from '../worker/window-memory.ts'
 import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
-import { callTable } from './api-operations.ts'
 import type { WorkerStart } from '../process/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../worker/worker.ts'
 
@@ -105,6 +105,7 @@ export interface WorkerAppContext {
 }
 
 interface Parts extends WorkerAppContext {
+  readonly calls: CallTable
   readonly memory: SharedMemory
   readonly engine: StoreEngine
   readonly databases: Databases
@@ -127,9 +128,10 @@ const uploadTimeoutMs = 600_000
 
 export async function prepareWorkerApp(
   context: WorkerAppContext,
-  features: FeatureLists = { modules: workerModules },
+  features: FeatureLists = allFeatures,
 ): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
+  const { calls } = features
   setAddedTypes(settings.addedTypes)
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
@@ -137,12 +139,11 @@ export async function prepareWorkerApp(
   const upstream = await upstreamOf(context, slot)
   const engine = await engineOf(settings.store)
   const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
-  const admission = admissionOf(context, guardOf(context, memory, databases), slot)
+  const admission = admissionOf({ calls, clock }, guardOf(context, memory, databases), slot)
   const events = workerEvents({ ...context, engine, memory }, slot)
   const made = { memory, engine, databases, slot, map, ...admission, upstream, events }
-  const exporter = spanExporterOf(context, slot)
-  const tracer = tracerOf(context, exporter)
-  const common = { ...context, ...made, tracer }
+  const { exporter, tracer } = tracingOf(context, slot)
+  const common = { ...context, ...made, calls, tracer }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
   const space = await spaceOf(parts)
@@ -155,8 +156,7 @@ export async function prepareWorkerApp(
   const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const { operations } = features
-  const own = { registry, modules, operations, streams, checkPool, checker, keys }
+  const own = { registry, modules, streams, checkPool, checker, keys }
   const privateOptions = privateOptionsOf(parts, own)
   const privateApi = createPrivateApi(privateOptions)
   const portal = portalOf(parts, privateOptions, pacing)
@@ -212,26 +212,25 @@ async function featuresOf(
   return { registry, modules }
 }
 
-/** Undefined if no endpoint for spans is set. */
-function spanExporterOf(
-  { clock, log }: WorkerAppContext,
+/** There is an exporter if an endpoint for spans is set, and a tracer if updates are traced. */
+function tracingOf(
+  { clock, log, settings: { config } }: WorkerAppContext,
   counters: Counters,
-): SpanExporter | undefined {
+): { readonly exporter: SpanExporter | undefined; readonly tracer: Tracer | undefined } {
   const settings = otlpSettings(process.env)
-  return settings && new SpanExporter({ clock, log, counters, settings })
-}
-
-function tracerOf(
-  { settings: { config } }: WorkerAppContext,
-  exporter: SpanExporter | undefined,
-): Tracer | undefined {
-  return config.traceContext || exporter !== undefined ? new Tracer(exporter?.report) : undefined
+  const exporter = settings && new SpanExporter({ clock, log, counters, settings })
+  const isTraced = config.traceContext || exporter !== undefined
+  return { exporter, tracer: isTraced ? new Tracer(exporter?.report) : undefined }
 }
 
 /** What decides who may call, and what each client may use. */
-function admissionOf({ clock }: WorkerAppContext, guard: PrivateApiGuard, slot: MetricSlot) {
+function admissionOf(
+  { calls, clock }: Pick<Parts, 'calls' | 'clock'>,
+  guard: PrivateApiGuard,
+  slot: MetricSlot,
+) {
   const clientOf = clientsBy((request) => guard.holderOf(request))
-  const gate = workerGate(clock, clientOf, callTable)
+  const gate = workerGate(clock, clientOf, calls)
   const bodies = bodyBudgets(slot, clientOf, (request, pieces) => gate.notePieces(request, pieces))
   return { guard, clientOf, gate, bodies }
 }
@@ -358,14 +357,14 @@ async function upstreamOf(
 }
 
 function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boolean): RequestRouter {
-  const { clock, start, settings, memory, slot, ways, guard, gate, bodies, upstream } = parts
+  const { calls, clock, start, settings, memory, slot, ways, guard, gate, bodies, upstream } = parts
   const hasUpstream = upstream !== undefined
   return new RequestRouter({
     clock,
     self: start.worker,
     ownShard: start.shards[0] ?? 0,
     serves,
-    calls: callTable,
+    calls,
     ...ways,
     counters: slot,
     ownerOf: (shard) => memory.shardTable.owner(shard),
@@ -478,7 +477,6 @@ function privateOptionsOf(
   own: {
     readonly registry: BotRegistry
     readonly modules: Modules<WorkerModule>
-    readonly operations: FeatureLists['operations']
     readonly streams: WorkerStreams
     readonly checkPool: CheckPool
     readonly checker: ShardChecker
@@ -492,7 +490,7 @@ function privateOptionsOf(
     bots: own.registry,
     takesForeignTokens: config.foreignTokens,
     modules: own.modules,
-    operations: own.operations,
+    calls: parts.calls,
     clock,
     counters: parts.slot,
     tracer: parts.tracer,
@@ -511,17 +509,7 @@ function privateOptionsOf(
     webhookConnectionsMax: config.maxWebhookConnections,
     secretTokenHeaders: config.secretTokenHeaders,
     sealToken: sealerOf(parts),
-    readiness: async () => ({
-      isServed: allServed(parts),
-      hasLease: parts.databases.isAnyOn(),
-      isLeaving: parts.ways.routes.isLeaving,
-      awayDatabases: parts.databases.away(),
-      poisonedShards: memory.total('shards_poisoned'),
-      unverifiedBytes: memory.total('file_bytes_unverified'),
-      damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
-      shards: parts.map.shards,
-      troubles: await shardTroubles(settings.dataDir),
-    }),
+    readiness: () => readinessOf(parts),
     shards: parts.map.shards,
     isFirstWorker: parts.start.worker === 0,
     checkShard: (shard) => own.checker.request(shard),
@@ -570,14 +558,4 @@ function probesOf({ settings, clock, log, gate }: Parts, options: PrivateApiOpti
 
 function sealerOf({ upstream }: Parts): ((token: string) => string) | undefined {
   return upstream === undefined ? undefined : (token) => upstream.sealToken(token)
-}
-
-/** Whether every shard is served, here or by another node. Those of a database that is away need not be. */
-function allServed({ ways: { routes }, memory, databases }: Parts): boolean {
-  const isAnyServed = databases.isAnyOn()
-  return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
-    if (isAnyServed && databases.isAway(shard)) return true
-    const place = routes.placeOf(shard)
-    return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
-  })
 }

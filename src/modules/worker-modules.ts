@@ -7,17 +7,23 @@ import { lookBackModule } from '../features/look-back/module.ts'
 import { portalModule } from '../features/portal/module.ts'
 import { relayModule } from '../features/relay/module.ts'
 import type { MakeModule } from '../worker/module.ts'
-import type { PrivateApiOptions } from './private-api.ts'
+import type { CallTable } from '../api/call-table.ts'
+import { callTable } from './api-operations.ts'
 
 export const workerModules: Readonly<Record<string, MakeModule>> = {
-  // Before the index of all bots, which finds the relays.
+  // Before the index of all bots, which finds the relays: without it, a relay goes on only when its bot is told to relay again.
   relay: relayModule,
   fleet: fleetModule,
   lookBack: lookBackModule,
   portal: portalModule,
 }
 
-/** What a worker has of features; tests take some out. */
-export interface FeatureLists extends Pick<PrivateApiOptions, 'operations'> {
+/** What a worker has of features. */
+export interface FeatureLists {
   readonly modules: typeof workerModules
+  /** A call that is not in it has no route, and openapi.json does not show it. */
+  readonly calls: CallTable
 }
+
+/** A server has all; tests take some out. */
+export const allFeatures: FeatureLists = { modules: workerModules, calls: callTable }

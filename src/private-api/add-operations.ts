@@ -1,6 +1,7 @@
 /** Adds the routes of calls to an app, as the table of operations declares them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import type { CallTable } from '../api/call-table.ts'
 import { portalPrefix } from '../http/target.ts'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotRegistry } from '../bots/registry.ts'
@@ -18,6 +19,10 @@ import { auditOf, recorded } from './record-calls.ts'
 import { refusal } from '../api/update-options.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** The calls of the server; undefined if it has all. */
+    calls?: CallTable | undefined
+  }
   interface FastifyContextConfig {
     /** The call that the route serves; undefined for a route between workers. */
     operation?: Operation
@@ -62,7 +67,7 @@ export function addOperations<Group extends Operations>(
   for (const id in group) addOperation(app, group[id] as Group[typeof id], handlers[id])
 }
 
-/** Adds the route of one call; below `/portal` only if links of the owner's page may make it. */
+/** Adds the route of one call, if the server has it; below `/portal` only if links of the owner's page may make it. */
 export function addOperation<Row extends Operation>(
   app: FastifyInstance,
   operation: Row,
@@ -70,6 +75,7 @@ export function addOperation<Row extends Operation>(
 ): void {
   const { method, path, checked, portal } = operation
   if (app.prefix === portalPrefix && portal === undefined) return
+  if (app.calls?.has(operation) === false) return
   const querystring = checked === 'nothing' ? undefined : querySchema(operation)
   const body = checked === 'nothing' ? undefined : bodySchema(operation)
   const audit = auditOf(app, operation)

@@ -9,6 +9,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
+import type { CallTable } from '../api/call-table.ts'
 import { type ErrorCode, PostboteError, toPostboteError } from '../kit/errors.ts'
 import type { BodyBudget } from '../admission/budgets/body-budget.ts'
 import { readBody } from '../http/body.ts'
@@ -31,9 +32,13 @@ const ajvOptions = {
   code: { optimize: false },
 } as const
 
-/** Makes an application without calls. */
-export function newApp(): FastifyInstance {
-  return Fastify({
+/**
+ * Makes an application without routes.
+ *
+ * @param calls - the calls that it may get
+ */
+export function newApp(calls: CallTable): FastifyInstance {
+  const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
     // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
@@ -42,6 +47,7 @@ export function newApp(): FastifyInstance {
     },
     ajv: { customOptions: ajvOptions, onCreate: compileWhenUsed },
   })
+  return app.decorate('calls', calls)
 }
 
 /** What is used of Ajv, and of the function that it makes of a schema. */
