@@ -4,6 +4,7 @@
  *
  *     /v1 -> bots -> (any id) -> updates    POST: pushUpdate
  */
+import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { portalPrefix } from '../http/target.ts'
 import type { Operation, Verb } from './operation.ts'
@@ -32,7 +33,9 @@ export class CallTable {
   constructor(operations: readonly Operation[]) {
     this.operations = operations
     for (const operation of operations) {
-      this.#partOf(operation.path).operations.set(operation.method, operation)
+      const { operations: others } = this.#partOf(operation.path)
+      assert(!others.has(operation.method), `one call is ${operation.method} ${operation.path}`)
+      others.set(operation.method, operation)
     }
   }
 

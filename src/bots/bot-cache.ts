@@ -2,6 +2,7 @@
  * The bots of the shards that this worker owns: found by id, loaded when they are first used, and dropped from memory when
  * they have been idle for a while.
  */
+import assert from 'node:assert/strict'
 import { type Clock, type Timer, every, nextTurn } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
 import type { BotRecord } from '../shard/records/bot-record.ts'
@@ -70,6 +71,7 @@ export class BotCache {
   }
 
   addShard(shard: Shard): void {
+    assert(!this.#shards.has(shard.index), 'a shard is added once, until it is removed')
     this.#broken.delete(shard.index)
     this.#shards.set(shard.index, shard)
   }

@@ -1,4 +1,5 @@
 /** One registered bot: its record, its secrets and its two queues. The /test/ queue is loaded when it is first used. */
+import assert from 'node:assert/strict'
 import { PostboteError } from '../kit/errors.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
 import type { BotRecord, BotSettings, PollsSetting } from '../shard/records/bot-record.ts'
@@ -150,7 +151,7 @@ export class Bot {
     const { shard } = this.main
     const id = queueIdOf(this.botId, true)
     const [stored] = await shard.load([id])
-    if (stored === undefined) throw new Error(`expected a stored queue for ${id}`)
+    assert(stored !== undefined, 'a shard loads as many queues as it is asked for')
     if (stored.isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
     const queue = new BotQueue(id, { bot: this, shard, stored, services })
     this.#test = queue

@@ -5,6 +5,7 @@
  *
  * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
+import assert from 'node:assert/strict'
 import { PostboteError, toPostboteError } from '../kit/errors.ts'
 import { isInMask } from '../kit/update-types.ts'
 import { assertTelegramFields } from '../queue/check/telegram-fields.ts'
@@ -285,7 +286,7 @@ export class PushBatch {
 
   #keyOf({ shard, index }: PlacedPush): HeldKey | PushOutcome {
     const key = this.#keys?.check(index, shard, this.#partOf(shard).pushed.acceptedAtMs)
-    if (key === undefined) throw new Error('expected the keys to have been looked up')
+    assert(key !== undefined, 'keys are looked up before their updates are stored')
     return key
   }
 

@@ -9,6 +9,7 @@
  * The link is checked before the body is read, and again after that, because a body takes time to arrive and a call may wait. All wrong secrets get
  * one refusal, which costs the client a slot and is paced, as with wrong tokens.
  */
+import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, KeyAccess } from '../api/access.ts'
@@ -104,7 +105,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     const { operation } = request.routeOptions.config
     if (operation === undefined) return
     const { portal: right } = operation
-    if (right === undefined) throw new Error(`expected a call of the portal, got ${operation.id}`)
+    assert(right !== undefined, `links may make the call ${operation.id}`)
     request.access = await guard.accessOf(request)
     void reply.headers(guard.headersOf(request.access))
     guard.assertMay(request.access, { right, changes: isAudited(operation) })
@@ -201,7 +202,7 @@ class PortalGuard {
 
   /** As of `AccessKeyRing`. */
   watch(access: Access, onEnd: () => void): () => void {
-    if (access === 'root') throw new Error('expected a link, got the admin key')
+    assert(access !== 'root', 'a call of the portal has a link')
     const { botId, link } = this.#holderOf(access)
     const ends = this.#options.modules.each('watchLink', { botId, id: link.id }, onEnd)
     return () => {
@@ -227,7 +228,7 @@ class PortalGuard {
 
   #holderOf(access: KeyAccess): Holder {
     const holder = this.#holders.get(access)
-    if (holder === undefined) throw new Error('a route was called without a check of its link')
+    assert(holder !== undefined, 'the link of a call was checked')
     return holder
   }
 }

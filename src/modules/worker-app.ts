@@ -155,13 +155,8 @@ export async function prepareWorkerApp(
   const streams = noStreams()
   const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
-  const bot = botApiOf(parts, { registry, pool, pacing })
-  const own = { registry, modules, streams, checkPool, checker, keys }
-  const privateOptions = privateOptionsOf(parts, own)
-  const privateApi = createPrivateApi(privateOptions)
-  const portal = portalOf(parts, privateOptions, pacing)
-  const probes = probesOf(parts, privateOptions)
-  await Promise.all([bot.app.ready(), privateApi.ready()])
+  const own = { registry, modules, streams, checkPool, checker, keys, pool, pacing }
+  const handlers = await handlersOf(parts, own)
   const life = new WorkerLifeCycle({
     ...parts,
     bots: registry.bots,
@@ -184,11 +179,27 @@ export async function prepareWorkerApp(
     dataDir: settings.dataDir,
   })
   return Object.assign(life, {
-    handlers: workerHandlers({ ...parts, probes, portal, bot, privateApi }),
+    handlers,
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     ...serverOptionsOf(parts),
   })
+}
+
+type OwnOfApis = Parameters<typeof botApiOf>[1] & Parameters<typeof privateOptionsOf>[1]
+
+/** Makes the APIs of a worker. */
+async function handlersOf(
+  parts: Parts,
+  own: OwnOfApis,
+): Promise<ReturnType<typeof workerHandlers>> {
+  const bot = botApiOf(parts, own)
+  const options = privateOptionsOf(parts, own)
+  const privateApi = createPrivateApi(options)
+  const portal = portalOf(parts, options, own.pacing)
+  const probes = probesOf(parts, options)
+  await Promise.all([bot.app.ready(), privateApi.ready()])
+  return workerHandlers({ ...parts, probes, portal, bot, privateApi })
 }
 
 /** Makes the bots of a worker, and then the modules, which need them. */

@@ -13,6 +13,7 @@
  * set aside only until there is. Missing permission or a failed write is no damage and affects every
  * shard of this machine: then the worker does not start.
  */
+import assert from 'node:assert/strict'
 import { sleep } from '../kit/clock.ts'
 import type { ShardOpening } from '../process/shard-assignment.ts'
 import { type OpeningVerdict, openingVerdicts, type WorkerPast } from './opening-verdict.ts'
@@ -66,7 +67,7 @@ export class ShardSet {
   /** @throws Error if this worker cannot have the shard */
   of(shard: number): WorkerShard {
     const own = this.#shards.get(shard)
-    if (own === undefined) throw new Error(`this worker cannot have the shard ${shard}`)
+    assert(own !== undefined, `this worker may have the shard ${shard}`)
     return own
   }
 

@@ -12,6 +12,7 @@
  * primary it would keep the shards from the next server. It ignores signals to the process group (Ctrl-C), because the
  * primary decides when it ends.
  */
+import assert from 'node:assert/strict'
 import type { Clock } from '../kit/clock.ts'
 import { sleep } from '../kit/clock.ts'
 import { peerConnectWaitMs, retireMs, retireResponsesMs } from '../process/limits.ts'
@@ -277,7 +278,7 @@ class WorkerProcess {
   }
 
   get #work(): Begun {
-    if (this.#begun === undefined) throw new Error('this worker was not prepared')
+    assert(this.#begun !== undefined, 'a worker is prepared before it works')
     return this.#begun
   }
 }

@@ -15,6 +15,7 @@
  *
  * fleet-rows.ts has the rows: those of 100,000 bots take 15 MB in all workers together.
  */
+import assert from 'node:assert/strict'
 import { unreachable } from '../../kit/errors.ts'
 import type { BotRecord, QueueSettings } from '../../shard/records/bot-record.ts'
 import type { QueueId } from '../../shard/records/record-keys.ts'
@@ -163,6 +164,7 @@ export class FleetIndex {
 
   /** Everything that is stored was added. */
   filled(): void {
+    assert(this.#touched !== undefined, 'an index is filled once')
     this.#touched = undefined
   }
 

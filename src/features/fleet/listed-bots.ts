@@ -1,4 +1,5 @@
 /** Lists of bots with their state, read from their shards. A shard that cannot be read is missing from a list with its bots. */
+import assert from 'node:assert/strict'
 import { botLoadCountMax } from '../../bots/bot-cache.ts'
 import { type BotSummary, summaryOf } from '../../bots/bot.ts'
 import type { Shard } from '../../shard/shard.ts'
@@ -34,6 +35,7 @@ export async function pageOfAll(
   page: { readonly after: number; readonly limit: number },
   statusOf: (shard: Shard, botId: number) => FleetStatus | undefined,
 ): Promise<BotList> {
+  assert(page.limit > 0, 'a page has a bot')
   const read: number[] = []
   const lists = await Promise.all(
     Array.from(shards, async (shard): Promise<readonly ListedBot[]> => {

@@ -1,4 +1,5 @@
 /** Adds the routes on which other workers ask this one (question.ts). */
+import assert from 'node:assert/strict'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { portalPrefix } from '../../http/target.ts'
 import { PostboteError } from '../../kit/errors.ts'
@@ -22,6 +23,7 @@ export function addAnswers<Questions extends Readonly<Record<string, Question<ne
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema has checked a query, and workers send bodies as typed
   const byName = answers as Readonly<Record<string, (input: unknown) => Promise<unknown>>>
   for (const [name, { path: url, query }] of Object.entries<Question<never, unknown>>(questions)) {
+    assert(byName[name] !== undefined, `this worker answers the question ${name}`)
     const schema = query === undefined ? {} : { querystring: query() }
     app.post(url, { schema, onRequest }, (request) =>
       byName[name]?.(query === undefined ? request.body : request.query),

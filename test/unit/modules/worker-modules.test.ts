@@ -95,7 +95,7 @@ interface Feature {
 }
 
 /** What a server may lack. The calls about the server itself have openapi.json. */
-const features: Readonly<Record<string, Feature>> = {
+const absentFeatures: Readonly<Record<string, Feature>> = {
   relays: { modules: ['relay'], groups: [relayOperations] },
   'the index of all bots': { modules: ['fleet'], groups: [fleetOperations] },
   'looks back': {
@@ -116,7 +116,7 @@ const features: Readonly<Record<string, Feature>> = {
 }
 
 test('the table of absent features has every module and every call, but those about the server', () => {
-  const all = Object.values(features)
+  const all = Object.values(absentFeatures)
   const modules = all.flatMap((feature) => feature.modules ?? [])
   assert.deepEqual(modules.toSorted(), Object.keys(workerModules).toSorted())
   const ids = all.flatMap(({ groups }) => groups.flatMap(Object.keys))
@@ -144,7 +144,7 @@ async function fullDirectory(t: TestContext): Promise<string> {
 /** Calls without parameters that every server answers, as far as it has them. */
 const plainCalls = ['/v1/bots', '/v1/summary', '/v1/keys', '/v1/audit', '/v1/session', '/v1/nodes']
 
-for (const [name, { modules: absent = [], groups }] of Object.entries(features)) {
+for (const [name, { modules: absent = [], groups }] of Object.entries(absentFeatures)) {
   test(`a server starts without ${name}, lacks just their calls, and loses no record`, async (t) => {
     const directory = await fullDirectory(t)
     const calls = without(...groups)
