@@ -4,6 +4,7 @@
  *
  * The last use of a key is kept in memory and written rarely: the uses of the last minute are lost with the owner.
  */
+import assert from 'node:assert/strict'
 import { type Clock, every, type Timer } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { Mutex } from '../kit/mutex.ts'
@@ -20,17 +21,8 @@ import {
   newAccessKeySecret,
   secretTagOf,
 } from './access-key.ts'
-import { keyFamilyOf, makersOf } from './key-family.ts'
+import { keyFamilyOf, makersOf, byId, type AccessKeyTable, keyTable } from './access-key-table.ts'
 import type { KeyUses } from './access-key-ring.ts'
-import { byId, type AccessKeyTable, keyTable } from './access-key-table.ts'
-
-export interface AccessKeyRegistryOptions {
-  readonly clock: Clock
-  /** Returns shard 0. Throws SHARD_BROKEN or STORE_UNAVAILABLE if it is not open here. */
-  readonly shard: () => Shard
-  /** A CSPRNG (node:crypto's). */
-  readonly randomBytes: (count: number) => Buffer
-}
 
 /** What a new key may do. */
 export type WantedKey = Pick<
@@ -57,17 +49,21 @@ export const keyUseWriteMs = 60_000
 export class AccessKeyRegistry {
   /** That by which keys end. */
   readonly clock: Clock
-  readonly #options: AccessKeyRegistryOptions
+  /** Returns shard 0. Throws SHARD_BROKEN or STORE_UNAVAILABLE if it is not open here. */
+  readonly #shard: () => Shard
+  /** A CSPRNG (node:crypto's). */
+  readonly #randomBytes: (count: number) => Buffer
   readonly #turns = new Mutex()
   readonly #writes: Timer
   #loaded: Loaded | undefined
   /** By the ids of the keys. */
   readonly #usedAtMs = new Map<string, number>()
 
-  constructor(options: AccessKeyRegistryOptions) {
-    this.#options = options
-    this.clock = options.clock
-    this.#writes = every(options.clock, keyUseWriteMs, () => this.#writeUses())
+  constructor(clock: Clock, shard: () => Shard, randomBytes: (count: number) => Buffer) {
+    this.#shard = shard
+    this.#randomBytes = randomBytes
+    this.clock = clock
+    this.#writes = every(clock, keyUseWriteMs, () => this.#writeUses())
   }
 
   /** The shard was opened or read anew: what is in memory may be outdated. */
@@ -106,7 +102,6 @@ export class AccessKeyRegistry {
    */
   create(wanted: WantedKey, by: Access): Promise<IssuedKey> {
     return this.#turns.run(async () => {
-      const { randomBytes, clock } = this.#options
       const { records } = await this.#load()
       assertWithin(this.#present(by, records), wanted)
       const all = [...records.values()]
@@ -115,12 +110,13 @@ export class AccessKeyRegistry {
       const taken = new Set(all.map((key) => key.limitSlot))
       let limitSlot = 0
       while (taken.has(limitSlot)) limitSlot += 1
-      const id = newAccessKeyId(randomBytes)
-      const secret = newAccessKeySecret(randomBytes)
+      assert(limitSlot < accessKeysMax, 'a key has a place of its own among the limits of keys')
+      const id = newAccessKeyId(this.#randomBytes)
+      const secret = newAccessKeySecret(this.#randomBytes)
       const record = {
         ...wanted,
         secrets: [{ sha256: hashText(secret) }],
-        createdAtMs: clock.nowMs(),
+        createdAtMs: this.clock.nowMs(),
         createdBy: by === 'root' ? undefined : by.id,
         limitSlot,
       }
@@ -136,14 +132,13 @@ export class AccessKeyRegistry {
    */
   rotate(id: string, overlapS: number, by: Access): Promise<IssuedKey> {
     return this.#turns.run(async () => {
-      const { randomBytes, clock } = this.#options
       const { records } = await this.#load()
       const present = this.#present(by, records)
       const before = existing(id, records)
       assertWithin(present, before)
       assertOwn(present, id, records)
-      const secret = newAccessKeySecret(randomBytes)
-      const endsAtMs = clock.nowMs() + overlapS * 1_000
+      const secret = newAccessKeySecret(this.#randomBytes)
+      const endsAtMs = this.clock.nowMs() + overlapS * 1_000
       const old = before.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
       const secrets = [{ sha256: hashText(secret) }, ...(overlapS > 0 ? old : [])]
       const record = { ...before, secrets }
@@ -181,7 +176,7 @@ export class AccessKeyRegistry {
   }
 
   async #load(): Promise<Loaded> {
-    const shard = this.#options.shard()
+    const shard = this.#shard()
     if (this.#loaded?.shard === shard) return this.#loaded
     const stored = await shard.lists.accessKeys()
     const records = new Map(stored.map(({ id, record }) => [id, record]))
@@ -200,7 +195,7 @@ export class AccessKeyRegistry {
     const record = records.get(by.id)
     const secret = record?.secrets.find(({ sha256 }) => secretTagOf(sha256) === by.secretTag)
     const endsAtMs = Math.min(secret?.endsAtMs ?? Infinity, record?.endsAtMs ?? Infinity)
-    if (secret === undefined || this.#options.clock.nowMs() >= endsAtMs) {
+    if (secret === undefined || this.clock.nowMs() >= endsAtMs) {
       throw new PostboteError('UNAUTHORIZED')
     }
     return { ...by, endsAtMs }

@@ -11,8 +11,7 @@ import type { StoredAccessKey } from '../shard/records/stored-records.ts'
 import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
 import type { Access, KeyAccess, KeyLimits } from '../api/access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
-import { makersOf } from './key-family.ts'
-import type { AccessKeyTable } from './access-key-table.ts'
+import { makersOf, type AccessKeyTable } from './access-key-table.ts'
 
 /** What a secret grants. */
 interface Grant {

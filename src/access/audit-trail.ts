@@ -10,11 +10,6 @@ import { type AuditRecord, firstAuditId, type RecordedCall } from '../shard/reco
 import type { OperationOf } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 
-export interface AuditTrailOptions {
-  /** Returns shard 0. Throws SHARD_BROKEN or STORE_UNAVAILABLE if it is not open here. */
-  readonly shard: () => Pick<Shard, 'commit' | 'lists' | 'lease'>
-}
-
 /** Which calls are wanted. */
 export interface AuditQuestion {
   /** From this wall time on, in milliseconds, and before that one. */
@@ -47,11 +42,12 @@ interface Loaded {
 
 /** The recorded calls of shard 0. All methods throw SHARD_BROKEN or STORE_UNAVAILABLE if it is not served here. */
 export class AuditTrail {
-  readonly #options: AuditTrailOptions
+  /** Returns shard 0. Throws SHARD_BROKEN or STORE_UNAVAILABLE if it is not open here. */
+  readonly #shard: () => Pick<Shard, 'commit' | 'lists' | 'lease'>
   #loaded: Loaded | undefined
 
-  constructor(options: AuditTrailOptions) {
-    this.#options = options
+  constructor(shard: () => Pick<Shard, 'commit' | 'lists' | 'lease'>) {
+    this.#shard = shard
   }
 
   /** The shard was opened or read anew: what is in memory may be outdated. */
@@ -61,7 +57,7 @@ export class AuditTrail {
 
   /** Stores calls, and removes the oldest above the bound. Resolves when they survive a power loss. */
   async append(calls: readonly RecordedCall[]): Promise<void> {
-    const shard = this.#options.shard()
+    const shard = this.#shard()
     try {
       const ids = await this.#ids()
       for (const { id } of calls) ids.add(id)
@@ -82,7 +78,7 @@ export class AuditTrail {
   /** Returns the calls that are wanted, the last ones first. */
   async read(question: AuditQuestion, payer?: LookPayer): Promise<readonly RecordedCall[]> {
     const { sinceMs = 0, untilMs = Infinity, before = auditIdEnd, limit } = question
-    const { lists, lease } = this.#options.shard()
+    const { lists, lease } = this.#shard()
     const from = firstAuditId(sinceMs)
     const until = firstAuditId(untilMs)
     const found: RecordedCall[] = []
@@ -100,7 +96,7 @@ export class AuditTrail {
   }
 
   #ids(): Promise<Set<string>> {
-    const shard = this.#options.shard()
+    const shard = this.#shard()
     if (this.#loaded?.shard !== shard) {
       const ids = shard.lists.callIds().then((all) => new Set(all))
       this.#loaded = { shard, ids }

@@ -13,14 +13,6 @@ import type { Counters } from '../kit/counters.ts'
 import type { RecordedCall } from '../shard/records/audit-record.ts'
 import type { Log } from '../kit/surroundings.ts'
 
-export interface AuditWriterOptions {
-  readonly clock: Clock
-  readonly counters: Pick<Counters, 'add'>
-  readonly log: Pick<Log, 'warn'>
-  /** Stores calls. A call that is stored twice is there once. Rejects with a PostboteError. */
-  readonly store: (calls: readonly RecordedCall[]) => Promise<void>
-}
-
 interface Waiting {
   readonly call: RecordedCall
   /** Lets the response go out. */
@@ -37,7 +29,11 @@ export const auditBatchMax = 60
 export const auditWaitingMax = 1_000
 
 export class AuditWriter {
-  readonly #options: AuditWriterOptions
+  readonly #clock: Clock
+  readonly #counters: Pick<Counters, 'add'>
+  readonly #log: Pick<Log, 'warn'>
+  /** Stores calls. A call that is stored twice is there once. Rejects with a PostboteError. */
+  readonly #store: (calls: readonly RecordedCall[]) => Promise<void>
   readonly #ending = new AbortController()
   #waiting: Waiting[] = []
   #writing: Promise<void> | undefined
@@ -45,8 +41,16 @@ export class AuditWriter {
   #isBehind = false
   #lost = 0
 
-  constructor(options: AuditWriterOptions) {
-    this.#options = options
+  constructor(
+    clock: Clock,
+    counters: Pick<Counters, 'add'>,
+    log: Pick<Log, 'warn'>,
+    store: (calls: readonly RecordedCall[]) => Promise<void>,
+  ) {
+    this.#clock = clock
+    this.#counters = counters
+    this.#log = log
+    this.#store = store
   }
 
   /** Resolves when the call survives a power loss, or when its response should wait no longer. Never rejects. */
@@ -54,7 +58,7 @@ export class AuditWriter {
     if (this.#waiting.length >= auditWaitingMax) this.#lose()
     return new Promise((resolve) => {
       let isOver = this.#isBehind
-      const timer = isOver ? undefined : this.#options.clock.after(auditWaitMs, () => late())
+      const timer = isOver ? undefined : this.#clock.after(auditWaitMs, () => late())
       const goOn = (): void => {
         if (isOver) return
         isOver = true
@@ -79,13 +83,12 @@ export class AuditWriter {
   }
 
   async #writeAll(): Promise<void> {
-    const { clock, store } = this.#options
     const { signal } = this.#ending
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, auditBatchMax)
       const wasEnding = signal.aborted
       try {
-        await store(batch.map(({ call }) => call))
+        await this.#store(batch.map(({ call }) => call))
         this.#isBehind = false
       } catch {
         // Whatever it was, the responses must go out, and the calls are not lost yet.
@@ -95,7 +98,7 @@ export class AuditWriter {
       for (const { goOn } of batch) goOn()
       if (!this.#isBehind) continue
       if (wasEnding) break
-      await sleep(clock, auditAgainMs, signal)
+      await sleep(this.#clock, auditAgainMs, signal)
     }
     this.#writing = undefined
   }
@@ -106,9 +109,9 @@ export class AuditWriter {
   }
 
   #noteLost(count: number): void {
-    const { counters, log } = this.#options
-    if (this.#lost === 0) log.warn({}, 'calls could not be recorded for the audit, and are lost')
+    if (this.#lost === 0)
+      this.#log.warn({}, 'calls could not be recorded for the audit, and are lost')
     this.#lost += count
-    counters.add('audit_lost', count)
+    this.#counters.add('audit_lost', count)
   }
 }

@@ -2,6 +2,7 @@
  * Places of something of which a worker has few, such as tails. A key and the keys that come from it share a fourth of
  * them, so that others find a place. The admin key may have all.
  */
+import assert from 'node:assert/strict'
 import { PostboteError } from '../kit/errors.ts'
 import { type Access, familyIdOf } from '../api/access.ts'
 
@@ -18,6 +19,7 @@ export class KeyShares {
 
   /** @param share - the part of the places that one family of keys may have */
   constructor(placesMax: number, share: number = keyPlacesShare) {
+    assert(placesMax >= 1, 'there is a place')
     this.#placesMax = placesMax
     this.#familyMax = placesMax * share
   }
@@ -40,6 +42,7 @@ export class KeyShares {
 
   #add(family: string | undefined, count: 1 | -1): void {
     this.#taken += count
+    assert(this.#taken >= 0, 'a place is freed once')
     if (family === undefined) return
     const taken = (this.#takenBy.get(family) ?? 0) + count
     if (taken === 0) this.#takenBy.delete(family)

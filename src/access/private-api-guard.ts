@@ -19,9 +19,10 @@ import { EndedSessions, sessionSlotOf } from '../process/ended-sessions.ts'
 import { AccessKeyRing } from './access-key-ring.ts'
 import type { Clock } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
-import { SessionCookie, type SessionCookieOptions } from './session-cookie.ts'
+import { SessionCookie } from './session-cookie.ts'
 
-export interface PrivateApiGuardOptions extends SessionCookieOptions {
+export interface PrivateApiGuardOptions {
+  readonly adminKey: string
   /** The names of `--admin-host`, in lower case. */
   readonly hosts: readonly string[]
   readonly clock: Clock
@@ -62,7 +63,7 @@ export class PrivateApiGuard {
     this.#keyHash = accessKeyHash(options.adminKey)
     this.ring = new AccessKeyRing(options.clock)
     this.#hosts = new Set(['localhost', ...options.hosts.map((host) => host.toLowerCase())])
-    this.sessions = new SessionCookie(options)
+    this.sessions = new SessionCookie(options.adminKey, options.clock)
     this.ended = options.endedSessions ?? new EndedSessions()
   }
 

@@ -1,4 +1,5 @@
 /** What the sender of a request may do, from the hook that has checked it (private-api.ts) to its route. */
+import assert from 'node:assert/strict'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Access } from '../api/access.ts'
 
@@ -15,6 +16,6 @@ export function addRequestAccess(app: FastifyInstance): void {
 
 /** Returns what the sender of a request may do that needs a key. */
 export function requestAccess({ access }: Pick<FastifyRequest, 'access'>): Access {
-  if (access === undefined) throw new Error('a route was called without a check of its key')
+  assert(access !== undefined, 'the key of a request is checked before its route runs')
   return access
 }

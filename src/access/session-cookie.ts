@@ -17,14 +17,10 @@
  * counts, which is the own one after each login. Over TLS the name has a prefix with which browsers accept the cookie only
  * from this host and over TLS.
  */
+import assert from 'node:assert/strict'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Access, KeyAccess } from '../api/access.ts'
 import type { Clock } from '../kit/clock.ts'
-
-export interface SessionCookieOptions {
-  readonly adminKey: string
-  readonly clock: Pick<Clock, 'nowMs'>
-}
 
 /** A new session. */
 export interface Session {
@@ -55,7 +51,8 @@ export class SessionCookie {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'nowMs'>
 
-  constructor({ adminKey, clock }: SessionCookieOptions) {
+  constructor(adminKey: string, clock: Pick<Clock, 'nowMs'>) {
+    assert(adminKey !== '', 'the key of sessions comes from a secret')
     // The purpose in the derivation keeps this key apart from all others that come from the admin key.
     this.#key = createHmac('sha256', adminKey).update('postbote dashboard session').digest()
     this.#clock = clock

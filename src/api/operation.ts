@@ -18,6 +18,7 @@
  * start, and those of results only if somebody asks for the document. A row imports nothing of the server but lists of words
  * and bounds.
  */
+import assert from 'node:assert/strict'
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { ErrorCode } from '../kit/errors.ts'
 import type { PortalRight, NeededScope } from '../kit/rights.ts'
@@ -145,6 +146,7 @@ export function declareOperations<const Rows extends Readonly<Record<string, Ope
   rows: Rows,
 ): Declared<Rows> {
   const declared = Object.entries(rows).map(([id, row]) => {
+    assert(row.done === undefined || row.columns === undefined, `${id} is shown in one way`)
     const space = row.route.indexOf(' ')
     const parts = { id, tag, method: row.route.slice(0, space), path: row.route.slice(space + 1) }
     return [id, { ...row, ...parts }]

@@ -29,7 +29,6 @@ import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../kit/limits.ts'
 import { scopes } from '../kit/rights.ts'
 import { healthWords } from '../kit/states.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
-import { shown, shownNull } from './shown.ts'
 
 /** What is said of a field, and its rules in the words of JSON Schema. Either may be left out. */
 type Said<Rules> = readonly [says?: string, rules?: Rules] | readonly [rules: Rules]
@@ -292,4 +291,40 @@ export function listLimit(maximum: number, usual: number): TInteger {
 /** How many seconds what is replaced stays valid. */
 export function overlap(maximum: number) {
   return optional(integer({ minimum: 0, maximum }))
+}
+
+/**
+ * How the command line shows a field of a result, told once, in the schema of the field. It is no part of the document of
+ * the API: neither JSON nor the check of a request sees a symbol.
+ *
+ *     time    seconds since 1970, as a date        ms      milliseconds, of which the head of a column says it
+ *     age     seconds, as the largest unit         rate    per second, which the head of a column says shorter
+ *     bytes   as the largest unit
+ *
+ * A field that may be null may have a word for that, such as `all`. Any other number, such as an id, is shown as its digits.
+ */
+export type ShownAs = 'time' | 'age' | 'bytes' | 'ms' | 'rate'
+
+const shownAs = Symbol('shownAs')
+
+/** Returns the schema of a field that is shown in this way. */
+export function shown<Schema extends TSchema>(as: ShownAs, schema: Schema): Schema {
+  return Object.assign(schema, { [shownAs]: as })
+}
+
+/** Returns the schema of a field that people read as this word if it is null. */
+export function shownNull<Schema extends TSchema>(word: string, schema: Schema): Schema {
+  return Object.assign(schema, { [nullWord]: word })
+}
+
+const nullWord = Symbol('nullWord')
+
+/** Returns what stands for null; undefined if the schema does not say it. */
+export function nullWordOf(schema: TSchema & { readonly [nullWord]?: string }): string | undefined {
+  return schema[nullWord]
+}
+
+/** Returns how a field is shown; undefined if as it is. */
+export function shownAsOf(schema: TSchema & { readonly [shownAs]?: ShownAs }): ShownAs | undefined {
+  return schema[shownAs]
 }

@@ -17,7 +17,7 @@ interface DeliveryParts {
 export function deliveryModules({ clock, events, tracer }: DeliveryParts): Modules<DeliveryHooks> {
   const modules = new Modules<DeliveryHooks>()
   const { attempts, report } = events
-  modules.list.push(deliveryEvents({ clock, report, attempts }))
+  modules.list.push(deliveryEvents(clock, report, attempts))
   if (tracer !== undefined) modules.list.push(deliverySpans(tracer))
   return modules
 }

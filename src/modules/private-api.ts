@@ -27,7 +27,7 @@ import {
 } from '../private-api/dashboard-files.ts'
 import { addEventRoutes } from '../features/events/event-routes.ts'
 import { addIngestRoutes, type IngestRoutesOptions } from '../features/ingest/ingest-routes.ts'
-import { addHistoryRoutes } from '../features/server/history-routes.ts'
+import { addServerRoutes } from '../features/server/server-routes.ts'
 import { addKeyRoutes } from '../features/keys/key-routes.ts'
 import { fieldValues } from '../private-api/field-values.ts'
 import { metricsPage } from '../features/server/metrics-page.ts'
@@ -52,7 +52,6 @@ import { addSessionRoutes } from '../features/keys/session-routes.ts'
 import { addShardRoutes } from '../features/backup/shard-routes.ts'
 import { addSigningKeyRoutes } from '../features/signing/signing-key-routes.ts'
 import { addTailRoutes } from '../features/tail/tail-routes.ts'
-import { addTypeRoutes } from '../features/server/type-routes.ts'
 import { addWebhookRoutes } from '../features/bots/webhook-routes.ts'
 
 export type PrivateApiOptions = PrivateApiParts &
@@ -86,13 +85,12 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     return sendError(reply, expected)
   })
   addDashboardRoutes(app, new DashboardFiles())
-  addServerRoutes(app, options, calls)
+  addHealthRoutes(app, options, calls)
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
-    addHistoryRoutes(jsonRoutes, options)
+    addServerRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
-    addTypeRoutes(jsonRoutes)
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options)
     options.modules.each('addCalls', jsonRoutes, options)
@@ -112,7 +110,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
 }
 
 /** Some probes send HEAD and use only the status. */
-function addServerRoutes(
+function addHealthRoutes(
   app: FastifyInstance,
   options: PrivateApiOptions,
   { operations }: CallTable,

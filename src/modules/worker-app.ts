@@ -229,7 +229,7 @@ function tracingOf(
   counters: Counters,
 ): { readonly exporter: SpanExporter | undefined; readonly tracer: Tracer | undefined } {
   const settings = otlpSettings(process.env)
-  const exporter = settings && new SpanExporter({ clock, log, counters, settings })
+  const exporter = settings && new SpanExporter({ clock, counters, log }, settings)
   const isTraced = config.traceContext || exporter !== undefined
   return { exporter, tracer: isTraced ? new Tracer(exporter?.report) : undefined }
 }

@@ -1,4 +1,5 @@
-/** Values of the fields that several answers have. Their schemas are in api/words.ts. */
+/** Values of the fields that several responses have. Their schemas are in api/words.ts. */
+import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
 import type { BotSummary } from '../bots/bot.ts'
 import type * as is from '../api/words.ts'
@@ -47,3 +48,10 @@ export const fieldValues = {
     return fieldValues.someOf(all.filter((shard) => !known.has(shard)))
   },
 } as const
+
+/** Returns a JSON object with one more field, `update`, which is byte for byte as it was pushed. */
+export function jsonWithUpdate(fields: object, text: Buffer): Buffer {
+  const head = JSON.stringify(fields).slice(0, -1)
+  assert(head !== '{', 'an update has fields before it')
+  return Buffer.concat([Buffer.from(`${head},"update":{`), text, Buffer.from('}}')])
+}

@@ -4,6 +4,7 @@
  *
  * A stream of pushes is another thing: it ends in an orderly way, after the results of its last pairs, and it reads.
  */
+import assert from 'node:assert/strict'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
@@ -29,6 +30,7 @@ export class LongResponse {
     ring: Pick<AccessKeyRing, 'watch'>,
     head: OutgoingHttpHeaders,
   ): LongResponse {
+    assert(!reply.sent, 'a response begins once')
     const access = requestAccess(request)
     reply.hijack()
     reply.raw.writeHead(200, { ...head, [requestIdHeader]: requestIdOf(request.raw) })
@@ -46,6 +48,7 @@ export class LongResponse {
    * taken everything. Call this once. `stop` calls `end` or `destroy`; it may be called again after that.
    */
   follow(stop: () => void, taken?: () => void): void {
+    assert(this.#unwatch.length === 0, 'a response is followed once')
     const response = this.#response
     const drained = (): void => {
       taken?.()

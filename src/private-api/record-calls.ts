@@ -8,6 +8,7 @@
  * Fastify runs `onSend` before it writes anything, whichever way a handler answers, so a response that is a stream or was passed
  * on from another worker waits, too. A call that goes on after its first byte records what it does then by itself.
  */
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../kit/clock.ts'
@@ -46,6 +47,7 @@ type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): void {
   const { audit, registry } = options.keys
   const record: FastifyInstance['auditCall'] = async (operation, request, ended) => {
+    assert(isAudited(operation), 'only calls that may change something are recorded')
     // The worker that asks for it records the call of its client.
     if (options.isFromWorker(request)) return
     await audit.writer.record(recordedCall(operation, request, ended, registry.clock))

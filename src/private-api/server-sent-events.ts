@@ -1,4 +1,5 @@
 /** The text of server-sent events (HTML standard, 9.2), which an EventSource reads. */
+import assert from 'node:assert/strict'
 
 /** The headers of a response with server-sent events. */
 export const serverSentEventsHead = {
@@ -16,6 +17,7 @@ export function serverSentRetry(ms: number): Buffer {
 
 /** Tells the reader what it sends as Last-Event-ID from now on, without an event. */
 export function serverSentPosition(id: string): Buffer {
+  assert(!/[\r\n]/.test(id), 'a position is on one line')
   return Buffer.from(`id: ${id}\n\n`)
 }
 

@@ -37,11 +37,11 @@ export function workerKeys(
   const { clock, databases, guard, memory } = parts
   const { ring } = guard
   const link = reachShardOwner(parts, keysShard)
-  const registry = new AccessKeyRegistry({
-    clock: databases.clockOf(keysShard),
-    shard: () => bots.shardAt(keysShard),
+  const registry = new AccessKeyRegistry(
+    databases.clockOf(keysShard),
+    () => bots.shardAt(keysShard),
     randomBytes,
-  })
+  )
   const audit = workerAudit(parts, bots, link)
   const sync = new KeySync({
     clock,
@@ -66,7 +66,7 @@ function workerAudit(
   bots: BotCache,
   link: ShardOwner,
 ): WorkerAudit {
-  const trail = new AuditTrail({ shard: () => bots.shardAt(keysShard) })
+  const trail = new AuditTrail(() => bots.shardAt(keysShard))
   const store = async (calls: readonly RecordedCall[]): Promise<void> => {
     if (link.isOwn()) await trail.append(calls)
     else {
@@ -74,5 +74,5 @@ function workerAudit(
       await askKeysOwner(asked, keysOwnerQuestions.recordCalls, calls)
     }
   }
-  return { trail, writer: new AuditWriter({ clock, counters, log, store }) }
+  return { trail, writer: new AuditWriter(clock, counters, log, store) }
 }

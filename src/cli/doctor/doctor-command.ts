@@ -42,10 +42,7 @@ async function doctor(call: CommandCall, examineDatabases: Examine): Promise<voi
   const config = call.config()
   const examined =
     config.databases.length === 0
-      ? await examineMachine(config, {
-          clock: waitingClock,
-          webhookUrl: call.get(webhookUrlOption),
-        })
+      ? await examineMachine(config, waitingClock, call.get(webhookUrlOption))
       : await examineDatabases(config)
   const findings = examined.flatMap((each) => each.findings)
   if (call.has(jsonOption)) {

@@ -25,14 +25,10 @@ export interface Examined {
   readonly findings: readonly Finding[]
 }
 
-export interface MachineOptions {
-  readonly clock: Clock
-  readonly webhookUrl?: string | undefined
-}
-
 export async function examineMachine(
   config: Config,
-  { clock, webhookUrl }: MachineOptions,
+  clock: Clock,
+  webhookUrl?: string,
 ): Promise<readonly Examined[]> {
   const directory = resolve(config.dir)
   const existing = await nearestExisting(directory)

@@ -1,6 +1,6 @@
 /** How values of the private API are shown in tables, as the schemas of their fields say (api/shown.ts). Pure. */
 import { type TSchema, Type } from 'typebox'
-import { nullWordOf, type ShownAs, shownAsOf } from '../../api/shown.ts'
+import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
 import { utcText } from '../../kit/clock.ts'
 import { kib, mib } from '../../kit/limits.ts'
 import type { TableRows } from '../output/text-table.ts'

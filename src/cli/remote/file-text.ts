@@ -1,7 +1,11 @@
-/** Reads a secret that a command gets from a file, because other users of the machine can see its arguments. */
+/**
+ * Reads what a command does not get as an argument: a secret from a file, because other users of the machine can see
+ * arguments, and what may be long from standard input.
+ */
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../config/config.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
+import { text as textOf } from 'node:stream/consumers'
 
 /**
  * Returns the text of a file without white space at its ends.
@@ -14,4 +18,17 @@ export async function fileText(file: string): Promise<string> {
   } catch (error) {
     throw new ConfigError([`${file}: ${messageOf(error)}`])
   }
+}
+
+/**
+ * Returns all of standard input.
+ *
+ * @param expected - what the error asks for
+ * @throws ConfigError if it is a terminal, where a person would wait for an output
+ */
+export async function standardInput(expected: string): Promise<string> {
+  if (process.stdin.isTTY) {
+    throw new ConfigError([`${expected} as an argument or on standard input`])
+  }
+  return textOf(process.stdin)
 }

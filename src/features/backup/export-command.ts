@@ -104,7 +104,7 @@ async function copyShards(
     bar.show('exporting shards', shard, shards, ` (${bytesText(file.bytes)})`)
   try {
     for (let shard = 0; shard < shards; shard++) {
-      const copy = new ShardCopy({ api, file, shard, onProgress: () => show(shard) })
+      const copy = new ShardCopy(api, file, shard, () => show(shard))
       const copied = await copy.run()
       shards = copied.head.shards
       records += copied.records
@@ -116,31 +116,29 @@ async function copyShards(
   return { shards, records }
 }
 
-interface ShardCopyOptions {
-  readonly api: RemoteApi
-  readonly file: BackupFile
-  readonly shard: number
-  readonly onProgress: () => void
-}
-
 interface CopiedShard {
   readonly head: SectionHead
   readonly records: number
 }
 
 class ShardCopy {
-  readonly #options: ShardCopyOptions
+  readonly #api: RemoteApi
+  readonly #file: BackupFile
+  readonly #shard: number
+  readonly #onProgress: () => void
 
-  constructor(options: ShardCopyOptions) {
-    this.#options = options
+  constructor(api: RemoteApi, file: BackupFile, shard: number, onProgress: () => void) {
+    this.#api = api
+    this.#file = file
+    this.#shard = shard
+    this.#onProgress = onProgress
   }
 
   /** Copies the shard, in as many attempts as that takes. */
   async run(): Promise<CopiedShard> {
-    const { file, shard } = this.#options
-    const mark = file.mark()
+    const mark = this.#file.mark()
     const untilMs = waitingClock.monotonicMs() + exportShardMsMax
-    for (let isFirst = shard === 0; ; isFirst = false) {
+    for (let isFirst = this.#shard === 0; ; isFirst = false) {
       try {
         return await this.#copyOnce()
       } catch (error) {
@@ -148,15 +146,14 @@ class ShardCopy {
         // Without a server, the command fails at once.
         if (isFirst && !error.isReached) throw error.cause
         if (waitingClock.monotonicMs() >= untilMs) throw error.cause
-        tell(`shard ${shard} is asked for again: ${messageOf(error.cause)}`)
+        tell(`shard ${this.#shard} is asked for again: ${messageOf(error.cause)}`)
       }
-      await file.rewind(mark)
+      await this.#file.rewind(mark)
       await sleep(waitingClock, exportAgainMs)
     }
   }
 
   async #copyOnce(): Promise<CopiedShard> {
-    const { file, shard, onProgress } = this.#options
     const response = await this.#response()
     const frames = new BackupFrames()
     const check = new SectionCheck()
@@ -164,9 +161,9 @@ class ShardCopy {
       for await (const piece of piecesOf(response)) {
         for (const frame of frames.take(piece)) {
           check.take(frame)
-          await file.append(frame.bytes)
+          await this.#file.append(frame.bytes)
         }
-        onProgress()
+        this.#onProgress()
       }
     } finally {
       response.destroy()
@@ -175,14 +172,13 @@ class ShardCopy {
     if (head === undefined || !check.isComplete || !frames.isAtEnd) {
       throw new Interruption(new Error('the response has no end'), true)
     }
-    if (head.shard !== shard) throw new BackupError(`shard ${shard}, got ${head.shard}`)
+    if (head.shard !== this.#shard) throw new BackupError(`shard ${this.#shard}, got ${head.shard}`)
     return { head, records }
   }
 
   async #response(): Promise<Readable> {
-    const { api, shard } = this.#options
     try {
-      return await api.stream(shardOperations.exportShard, { shard })
+      return await this.#api.stream(shardOperations.exportShard, { shard: this.#shard })
     } catch (error) {
       const isRefused = error instanceof CallRefusedError
       if (isRefused && !isTemporary(error)) throw error

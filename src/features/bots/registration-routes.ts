@@ -32,7 +32,7 @@ import { privateErrorText } from '../../http/error-response.ts'
 import { validationText } from '../../private-api/validation-text.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
 import { auditOf } from '../../private-api/record-calls.ts'
-import { webhookParams } from './webhook-params.ts'
+import { webhookParams } from './webhook-routes.ts'
 
 export type RegistrationRoutesOptions = Pick<
   PrivateApiParts,

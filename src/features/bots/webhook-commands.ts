@@ -2,10 +2,9 @@
 import { anyText, path } from '../../config/config-values.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { fileText } from '../../cli/remote/file-text.ts'
+import { fileText, standardInput } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
-import { standardInput } from '../../cli/remote/standard-input.ts'
 
 const endpointArgument = {
   name: '[endpoint]',

@@ -3,7 +3,7 @@
  * of its rate (docs/use/api.md).
  */
 import type { FastifyInstance } from 'fastify'
-import { type NamedEndpoint, setWebhook } from '../../bot-api/set-webhook.ts'
+import { type NamedEndpoint, setWebhook, type WebhookParams } from '../../bot-api/set-webhook.ts'
 import type { KeyShares } from '../../access/key-shares.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../api/limits.ts'
@@ -20,9 +20,10 @@ import { deliveryHistoryMinutes } from '../../delivery/limits.ts'
 import { requestAccess } from '../../access/request-access.ts'
 import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
-import { webhookParams } from './webhook-params.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { readOrderingKey, refusal } from '../../api/update-options.ts'
+import { Params } from '../../bot-api/params.ts'
+import type { RegistrationLine } from './bot-operations.ts'
 
 type WebhookJson = ResultOf<typeof webhookOperations.getWebhook>
 
@@ -195,4 +196,15 @@ function historyJson(
 function meanMs(row: HistoryMinute | undefined): number | null {
   if (row === undefined || row.responses === 0) return null
   return Math.round(row.responseMsSum / row.responses)
+}
+
+/** @param body - checked by its schema */
+export function webhookParams(
+  body: NonNullable<RegistrationLine['webhook']>,
+): Pick<WebhookParams, 'params' | 'url'> {
+  const { certificate, ...fields } = body
+  const params = new Params()
+  for (const [name, value] of Object.entries(fields)) params.add(name, value)
+  if (certificate !== undefined) params.addFile('certificate', Buffer.from(certificate))
+  return { params, url: body.url }
 }

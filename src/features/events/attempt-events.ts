@@ -5,18 +5,17 @@
  */
 import type { SharedMemory } from '../../process/shared-memory/shared-memory.ts'
 import type { Timer } from '../../kit/clock.ts'
-import { type EventGateOptions, eventFlushMs, eventsPerBatchMax } from './event-gate.ts'
 import type { NewOperatorEvent } from '../../kit/operator-event.ts'
-
-export interface AttemptEventsOptions extends EventGateOptions {
-  readonly memory: Pick<SharedMemory, 'total'>
-}
+import type { Surroundings } from '../../kit/surroundings.ts'
+import { eventFlushMs, eventsPerBatchMax, type SendEvents } from './event-gate.ts'
 
 /** A reader that has asked counts as one for this time more. It asks again as soon as it has written what it got. */
 export const attemptReaderLingerMs = 5_000
 
 export class AttemptEvents {
-  readonly #options: AttemptEventsOptions
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
+  readonly #memory: Pick<SharedMemory, 'total'>
+  readonly #pass: SendEvents
   #reads = 0
   #isMarked = false
   #linger: Timer | undefined
@@ -26,8 +25,14 @@ export class AttemptEvents {
   #events: NewOperatorEvent[] = []
   #flush: Timer | undefined
 
-  constructor(options: AttemptEventsOptions) {
-    this.#options = options
+  constructor(
+    surroundings: Pick<Surroundings, 'clock' | 'counters'>,
+    memory: Pick<SharedMemory, 'total'>,
+    send: SendEvents,
+  ) {
+    this.#surroundings = surroundings
+    this.#memory = memory
+    this.#pass = send
   }
 
   /**
@@ -38,20 +43,19 @@ export class AttemptEvents {
   isWanted(nowMs: number): boolean {
     if (Math.abs(nowMs - this.#lookedMs) >= eventFlushMs) {
       this.#lookedMs = nowMs
-      this.#isWanted = this.#options.memory.total('attempt_events_wanted') > 0
+      this.#isWanted = this.#memory.total('attempt_events_wanted') > 0
     }
     return this.#isWanted
   }
 
   /** Takes an event. It is sent soon; those that are too many are lost and counted. */
   report(event: NewOperatorEvent): void {
-    const { clock, counters } = this.#options
     if (this.#events.length >= eventsPerBatchMax) {
-      counters.add('operator_events_lost', 1)
+      this.#surroundings.counters.add('operator_events_lost', 1)
       return
     }
     this.#events.push(event)
-    this.#flush ??= clock.after(eventFlushMs, () => void this.#send())
+    this.#flush ??= this.#surroundings.clock.after(eventFlushMs, () => void this.#send())
   }
 
   /** Has all workers report attempts while a reader waits for them. */
@@ -64,8 +68,9 @@ export class AttemptEvents {
     } finally {
       this.#reads -= 1
       if (this.#reads === 0 && this.#isMarked) {
-        const { clock } = this.#options
-        this.#linger = clock.after(attemptReaderLingerMs, () => this.#mark(false))
+        this.#linger = this.#surroundings.clock.after(attemptReaderLingerMs, () =>
+          this.#mark(false),
+        )
       }
     }
   }
@@ -80,7 +85,7 @@ export class AttemptEvents {
 
   #mark(isMarked: boolean): void {
     this.#isMarked = isMarked
-    this.#options.counters.add('attempt_events_wanted', isMarked ? 1 : -1)
+    this.#surroundings.counters.add('attempt_events_wanted', isMarked ? 1 : -1)
   }
 
   async #send(): Promise<void> {
@@ -89,9 +94,9 @@ export class AttemptEvents {
     this.#events = []
     if (events.length === 0) return
     try {
-      await this.#options.send(events)
+      await this.#pass(events)
     } catch {
-      this.#options.counters.add('operator_events_lost', events.length)
+      this.#surroundings.counters.add('operator_events_lost', events.length)
     }
   }
 }

@@ -7,13 +7,11 @@ import type { ReportEvent } from '../../kit/operator-event.ts'
 import { botIdOf, isTestQueue } from '../../shard/records/record-keys.ts'
 import type { AttemptEvents } from './attempt-events.ts'
 
-export interface DeliveryEventsOptions {
-  readonly clock: Pick<Clock, 'nowMs'>
-  readonly report: ReportEvent
-  readonly attempts: Pick<AttemptEvents, 'isWanted' | 'report'>
-}
-
-export function deliveryEvents({ clock, report, attempts }: DeliveryEventsOptions): DeliveryHooks {
+export function deliveryEvents(
+  clock: Pick<Clock, 'nowMs'>,
+  report: ReportEvent,
+  attempts: Pick<AttemptEvents, 'isWanted' | 'report'>,
+): DeliveryHooks {
   return {
     webhookTurned(webhook, { type, reason }) {
       report({ type, timeMs: clock.nowMs(), ...about(webhook), reason })

@@ -18,10 +18,8 @@ import type { NewOperatorEvent, OperatorEventType } from '../../kit/operator-eve
 import { eventsKeptMax } from '../../kit/limits.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
 
-export interface EventGateOptions extends Pick<Surroundings, 'clock' | 'counters'> {
-  /** Passes events to the log. If it rejects, they are lost and counted. */
-  send(events: readonly NewOperatorEvent[]): Promise<void>
-}
+/** Passes events to the log. If it rejects, they are lost and counted. */
+export type SendEvents = (events: readonly NewOperatorEvent[]) => Promise<void>
 
 interface Entry {
   held: NewOperatorEvent | undefined
@@ -62,20 +60,21 @@ export const longEventKeysMax = eventKeysMax / 2
 export const eventsPerBatchMax = 200
 
 export class EventGate {
-  readonly #options: EventGateOptions
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
+  readonly #pass: SendEvents
   readonly #entries = new Map<string, Entry>()
   #timer: Timer | undefined
   #isSending = false
   #isClosed = false
 
-  constructor(options: EventGateOptions) {
-    this.#options = options
+  constructor(surroundings: Pick<Surroundings, 'clock' | 'counters'>, send: SendEvents) {
+    this.#surroundings = surroundings
+    this.#pass = send
   }
 
   /** Takes an event. It is sent soon, or merged with later ones. */
   report(event: NewOperatorEvent): void {
     if (this.#isClosed) return
-    const { clock, counters } = this.#options
     const key = keyOf(event)
     const entry = this.#entries.get(key)
     if (entry !== undefined) {
@@ -84,27 +83,28 @@ export class EventGate {
     }
     const { type } = event
     if (this.#entries.size >= (longQuietMs[type] === undefined ? eventKeysMax : longEventKeysMax)) {
-      counters.add('operator_events_lost', 1)
+      this.#surroundings.counters.add('operator_events_lost', 1)
       return
     }
     const quietUntilMs = new Map<OperatorEventType, number>()
-    if (isGathered.has(type)) quietUntilMs.set(type, clock.monotonicMs() + eventGatherMs)
+    if (isGathered.has(type))
+      quietUntilMs.set(type, this.#surroundings.clock.monotonicMs() + eventGatherMs)
     this.#entries.set(key, { held: merged(undefined, event), lastType: undefined, quietUntilMs })
-    this.#timer ??= every(clock, eventFlushMs, () => this.#flush())
+    this.#timer ??= every(this.#surroundings.clock, eventFlushMs, () => this.#flush())
   }
 
   /** Sends what is held. Later reports are ignored. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
-    const timeMs = this.#options.clock.nowMs()
+    const timeMs = this.#surroundings.clock.nowMs()
     const held = [...this.#entries.values()]
       .flatMap((entry) => this.#changeOf(entry) ?? [])
       .map((event) => ({ ...event, timeMs }))
     this.#entries.clear()
     // The worker ends: one batch is all that it waits for.
     const lost = Math.max(held.length - eventsPerBatchMax, 0)
-    if (lost > 0) this.#options.counters.add('operator_events_lost', lost)
+    if (lost > 0) this.#surroundings.counters.add('operator_events_lost', lost)
     await this.#send(held.slice(0, eventsPerBatchMax))
   }
 
@@ -119,8 +119,7 @@ export class EventGate {
   }
 
   #takeDue(): readonly NewOperatorEvent[] {
-    const { clock } = this.#options
-    const nowMs = clock.monotonicMs()
+    const nowMs = this.#surroundings.clock.monotonicMs()
     const due: NewOperatorEvent[] = []
     for (const [key, entry] of this.#entries) {
       if (due.length >= eventsPerBatchMax) break
@@ -128,7 +127,7 @@ export class EventGate {
       if (event === undefined) {
         if (Math.max(...entry.quietUntilMs.values()) <= nowMs) this.#entries.delete(key)
       } else if ((entry.quietUntilMs.get(event.type) ?? nowMs) <= nowMs) {
-        due.push({ ...event, timeMs: clock.nowMs() })
+        due.push({ ...event, timeMs: this.#surroundings.clock.nowMs() })
         entry.held = undefined
         entry.lastType = event.type
         entry.quietUntilMs.set(event.type, nowMs + (longQuietMs[event.type] ?? eventQuietMs))
@@ -146,9 +145,9 @@ export class EventGate {
   async #send(events: readonly NewOperatorEvent[]): Promise<void> {
     if (events.length === 0) return
     try {
-      await this.#options.send(events)
+      await this.#pass(events)
     } catch {
-      this.#options.counters.add('operator_events_lost', events.length)
+      this.#surroundings.counters.add('operator_events_lost', events.length)
     }
   }
 }

@@ -6,8 +6,9 @@
  * Nothing but a page of events is in memory. The position is kept by the primary, and so the next process goes on where this
  * one has ended. Events that are too old, or that the log has lost meanwhile, are skipped and counted.
  */
-import { type Clock, sleep } from '../../kit/clock.ts'
-import type { Counters } from '../../kit/counters.ts'
+import assert from 'node:assert/strict'
+import { sleep } from '../../kit/clock.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { eventsPerPageMax } from '../../kit/limits.ts'
 import type { EventPage, EventQuestion, LoggedEvent } from '../../kit/operator-event.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate } from '../../delivery/delivery-source.ts'
@@ -30,35 +31,36 @@ export interface EventDispatcher {
   close(): Promise<void>
 }
 
-export interface EventSenderOptions {
-  readonly clock: Clock
-  readonly counters: Counters
-  readonly feed: EventFeed
-  createDispatcher(source: DeliverySource): EventDispatcher
-}
-
 /** A question for new events waits this long. Chosen: it costs nothing while it waits, and ends soon with its process. */
 const eventReadWaitMs = 20_000
 /** After a question that was not answered, the next one waits this long. */
 export const eventReadAgainMs = 1_000
 
 export class EventSender implements DeliverySource {
-  readonly #options: EventSenderOptions
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
+  readonly #feed: EventFeed
+  readonly #createDispatcher: (source: DeliverySource) => EventDispatcher
   readonly #stopping = new AbortController()
   #dispatcher: EventDispatcher | undefined
   #position = 0
 
-  constructor(options: EventSenderOptions) {
-    this.#options = options
+  constructor(
+    surroundings: Pick<Surroundings, 'clock' | 'counters'>,
+    feed: EventFeed,
+    createDispatcher: (source: DeliverySource) => EventDispatcher,
+  ) {
+    this.#surroundings = surroundings
+    this.#feed = feed
+    this.#createDispatcher = createDispatcher
   }
 
   /** Begins to deliver. Never rejects. */
   async start(): Promise<void> {
-    const { feed } = this.#options
-    const position = await this.#untilAnswered(() => feed.position())
+    assert(this.#dispatcher === undefined, 'events are delivered from one place')
+    const position = await this.#untilAnswered(() => this.#feed.position())
     if (position === undefined) return
     this.#position = position
-    this.#dispatcher = this.#options.createDispatcher(this)
+    this.#dispatcher = this.#createDispatcher(this)
     this.#dispatcher.start(position)
     await this.#watch(this.#dispatcher)
   }
@@ -75,38 +77,37 @@ export class EventSender implements DeliverySource {
 
   async pendingAfter(afterId: number, limit: number): Promise<readonly PendingUpdate[]> {
     const after = Math.max(afterId, this.#position)
-    const page = await this.#options.feed.read({ after, limit, waitMs: 0 })
+    const page = await this.#feed.read({ after, limit, waitMs: 0 })
     const [first] = page.events
     if (page.missed > 0 && first !== undefined) {
-      this.#options.counters.add('operator_events_skipped', page.missed)
+      this.#surroundings.counters.add('operator_events_skipped', page.missed)
       this.#position = Math.max(this.#position, first.id - 1)
     }
     return page.events.map((event) => new PendingEvent(event))
   }
 
   remove(events: readonly PendingUpdate[]): void {
-    this.#options.counters.add('operator_events_delivered', events.length)
+    this.#surroundings.counters.add('operator_events_delivered', events.length)
     this.#advance(events)
   }
 
   addDeadLetters(lost: readonly LostUpdate[]): void {
-    this.#options.counters.add('operator_events_skipped', lost.length)
+    this.#surroundings.counters.add('operator_events_skipped', lost.length)
     this.#advance(lost.map(({ update }) => update))
   }
 
   #advance(events: readonly PendingUpdate[]): void {
     for (const { updateId } of events) this.#position = Math.max(this.#position, updateId)
     // If the primary does not learn it, the next process sends these events again, with the same ids.
-    this.#options.feed.deliveredTo(this.#position).catch(ignore)
+    this.#feed.deliveredTo(this.#position).catch(ignore)
   }
 
   /** Wakes the dispatcher at each new event. */
   async #watch(dispatcher: EventDispatcher): Promise<void> {
-    const { feed } = this.#options
     const question = { limit: eventsPerPageMax, waitMs: eventReadWaitMs }
     let after: number | undefined
     while (!this.#stopping.signal.aborted) {
-      const page = await this.#untilAnswered(() => feed.read({ ...question, after }))
+      const page = await this.#untilAnswered(() => this.#feed.read({ ...question, after }))
       if (page === undefined) return
       after = page.next
       if (page.events.length > 0) dispatcher.wake()
@@ -121,7 +122,7 @@ export class EventSender implements DeliverySource {
         const answer = await ask()
         return signal.aborted ? undefined : answer
       } catch {
-        await sleep(this.#options.clock, eventReadAgainMs, signal)
+        await sleep(this.#surroundings.clock, eventReadAgainMs, signal)
       }
     }
     return undefined

@@ -1,8 +1,13 @@
-/** `postbote events`: shows what the operator of a server should know, and follows it. */
+/** `postbote events`: shows what the operator of a server should know, and follows it: an event a line, for people or programs. */
 import { eventOperations } from './event-operations.ts'
-import { eventDataOf, eventJson, eventLine } from './event-line.ts'
 import { followCall } from '../../cli/follow-call.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
+import type { Static, TSchema } from 'typebox'
+import * as is from '../../api/words.ts'
+import { utcText } from '../../kit/clock.ts'
+import { eventsKeptMax } from '../../kit/limits.ts'
+import { harmless } from '../../cli/output/text-table.ts'
+import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
 
 export const eventsCommand = remoteCommand(eventOperations.followEvents, {
   sentence:
@@ -22,3 +27,35 @@ export const eventsCommand = remoteCommand(eventOperations.followEvents, {
       line: eventLine,
     }),
 })
+
+const missedData = is.object({ count: is.integer() })
+/** The fields of an event that every type has. docs/run/operations.md explains the others. */
+const eventData = is.object({
+  time: is.number('Unix time in seconds.'),
+  node: is.optional(is.text()),
+  text: is.text(),
+})
+
+export function eventDataOf(name: string): TSchema {
+  return name === 'missed' ? missedData : eventData
+}
+
+/** Returns an event as JSON on one line. Events that the server no longer had are `{"type":"missed","count":N}`. */
+export function eventJson({ name, data }: StreamedEvent): string {
+  return name === 'missed' ? `{"type":"missed",${data.slice(1)}` : data
+}
+
+/** Returns an event for people. */
+export function eventLine({ name, data }: StreamedEvent): string {
+  if (name === 'missed') {
+    const { count }: Static<typeof missedData> = JSON.parse(data)
+    const kept = eventsKeptMax.toLocaleString('en')
+    return `${count} or more events are missing: the server keeps the last ${kept}`
+  }
+  const { time, node, text }: Static<typeof eventData> = JSON.parse(data)
+  const where = node === undefined ? '' : `${node}  `
+  return harmless(`${utcText(time * 1_000)}  ${where}${name.padEnd(nameLength)}  ${text}`)
+}
+
+/** That of the longest type. */
+const nameLength = 18

@@ -6,7 +6,8 @@ import type { Ways } from '../../worker/worker.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Counters } from '../../kit/counters.ts'
-import { EventGate, type EventGateOptions } from './event-gate.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
+import { EventGate, type SendEvents } from './event-gate.ts'
 import {
   type EventPage,
   type EventQuestion,
@@ -20,54 +21,51 @@ import { AttemptEvents } from './attempt-events.ts'
 import { secretPrefix } from './event-secrets.ts'
 import { type EventFeed, EventSender } from './event-sender.ts'
 
-export interface WorkerEventsOptions {
-  readonly clock: Clock
-  readonly counters: Counters
-  readonly primary: PrimaryCalls
-  readonly memory: Pick<SharedMemory, 'total'>
-  /** Where this worker delivers events; undefined if it does not. */
-  readonly target: EventTarget | undefined
-}
-
 export class WorkerEvents {
-  readonly #options: WorkerEventsOptions
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
+  readonly #primary: PrimaryCalls
+  /** Where this worker delivers events; undefined if it does not. */
+  readonly #target: EventTarget | undefined
   readonly #gate: EventGate
   readonly attempts: AttemptEvents
   #sender: EventSender | undefined
 
-  constructor(options: WorkerEventsOptions) {
-    const { primary } = options
-    this.#options = options
-    const send: EventGateOptions['send'] = (events) => primary.call('reportEvents', [events])
-    this.#gate = new EventGate({ ...options, send })
-    this.attempts = new AttemptEvents({ ...options, send })
+  constructor(
+    surroundings: Pick<Surroundings, 'clock' | 'counters'>,
+    primary: PrimaryCalls,
+    memory: Pick<SharedMemory, 'total'>,
+    target: EventTarget | undefined,
+  ) {
+    this.#surroundings = surroundings
+    this.#primary = primary
+    this.#target = target
+    const send: SendEvents = (events) => primary.call('reportEvents', [events])
+    this.#gate = new EventGate(surroundings, send)
+    this.attempts = new AttemptEvents(surroundings, memory, send)
   }
 
   readonly report: ReportEvent = (event) => this.#gate.report(event)
 
   /** Asks the log of the server. Rejects if the primary does not answer. */
   read(question: EventQuestion): Promise<EventPage> {
-    const { primary } = this.#options
     const read = (): Promise<EventPage> =>
-      primary.call('readEvents', [question], question.waitMs + controlCallMs)
+      this.#primary.call('readEvents', [question], question.waitMs + controlCallMs)
     return isAsked(question.type) ? this.attempts.during(read) : read()
   }
 
   /** Delivers the events from now on, if this worker does. */
   deliver(sender: SharedSender): void {
-    const { clock, counters, primary, target } = this.#options
+    const target = this.#target
     if (target === undefined) return
+    const { counters } = this.#surroundings
     const feed: EventFeed = {
       read: (question) => this.read(question),
-      position: () => primary.call('eventDeliveryPosition', []),
-      deliveredTo: (id) => primary.call('eventsDeliveredTo', [id]),
+      position: () => this.#primary.call('eventDeliveryPosition', []),
+      deliveredTo: (id) => this.#primary.call('eventsDeliveredTo', [id]),
     }
-    this.#sender = new EventSender({
-      clock,
-      counters,
-      feed,
-      createDispatcher: (source) => eventDispatcher({ ...sender, counters }, target, source),
-    })
+    this.#sender = new EventSender(this.#surroundings, feed, (source) =>
+      eventDispatcher({ ...sender, counters }, target, source),
+    )
     void this.#sender.start()
   }
 
@@ -103,7 +101,7 @@ export function workerEvents(
   counters: Counters,
 ): WorkerEvents {
   const target = start.worker === 0 ? eventTarget(settings, engine.shared?.node) : undefined
-  return new WorkerEvents({ clock, counters, memory, primary: ways.primary, target })
+  return new WorkerEvents({ clock, counters }, ways.primary, memory, target)
 }
 
 /**

@@ -1,7 +1,6 @@
 /** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import type { PushOutcome } from '../../bots/push-receipt.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'
@@ -18,7 +17,7 @@ import { LongLines } from './long-lines.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { PushOrder } from './push-order.ts'
 import { requestAccess } from '../../access/request-access.ts'
-import { StreamAccess, type StreamAccessOptions } from './stream-access.ts'
+import { StreamAccess } from './stream-access.ts'
 import { onlyFields, readPushHeaders, readPushQuery, refusal } from '../../api/update-options.ts'
 import { pushOutcomeText } from './push-outcome.ts'
 import { mib } from '../../kit/limits.ts'
@@ -26,14 +25,13 @@ import { mib } from '../../kit/limits.ts'
 export interface IngestRoutesOptions
   extends Pick<
       PrivateApiParts,
-      'bodies' | 'bots' | 'clock' | 'counters' | 'isForwarded' | 'ownersOf'
+      'bodies' | 'bots' | 'clock' | 'counters' | 'isForwarded' | 'keys' | 'ownersOf'
     >,
     Pick<IngestStreamOptions, 'updateBytesMax' | 'checkPool' | 'tracer'> {
   /** Open streams of producers, which a shutdown ends. */
   readonly streams: Set<IngestStream>
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
-  readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: AccessKeyRing }
   /** Lets the connection of a stream give way while it rests (admission/connections/client-connections.ts). */
   streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
 }
@@ -104,7 +102,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       ...services,
       rests,
       reservation: services.bodies.reservationFor(request.raw),
-      access: new StreamAccess({ ...keys, access, clock }),
+      access: new StreamAccess(access, keys.ring, keys.limiter, clock),
       request: request.raw,
       response: reply.raw,
       turns,

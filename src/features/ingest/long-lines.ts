@@ -3,6 +3,7 @@
  * in the middle of a large update hold a bounded part of memory. The holder of a place can read its pair to the end, within
  * the time for a pair, so places become free. A key has a share of them, so that it stops only its own large updates.
  */
+import assert from 'node:assert/strict'
 import { KeyedSemaphore, Semaphore } from '../../kit/semaphore.ts'
 
 /** A key may have this share of the places for long pairs. Chosen: a quarter, so that three keys leave room for others. */
@@ -13,6 +14,7 @@ export class LongLines {
   readonly #ofKey: KeyedSemaphore
 
   constructor(places: number) {
+    assert(places >= 1, 'one long pair can be read at a time')
     this.#all = new Semaphore(places)
     this.#ofKey = new KeyedSemaphore(Math.ceil(places * longLinesKeyShare))
   }

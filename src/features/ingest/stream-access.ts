@@ -14,50 +14,51 @@ import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { streamSlicePairs } from './pair-splitter.ts'
 
-export interface StreamAccessOptions {
-  readonly access: Access
-  readonly ring: Pick<AccessKeyRing, 'isCurrent'>
-  readonly limiter: AccessKeyLimiter
-  readonly clock: Clock
-}
-
 /** A stream that the limit of its key paces has this many slices in a second. Chosen: an update waits 0.1 s longer at most. */
 const pacedSlicesPerS = 10
 
 export class StreamAccess {
-  readonly #options: StreamAccessOptions
+  readonly #access: Access
+  readonly #ring: Pick<AccessKeyRing, 'isCurrent'>
+  readonly #limiter: AccessKeyLimiter
+  readonly #clock: Clock
   readonly #stopping = new AbortController()
 
-  constructor(options: StreamAccessOptions) {
-    this.#options = options
+  constructor(
+    access: Access,
+    ring: Pick<AccessKeyRing, 'isCurrent'>,
+    limiter: AccessKeyLimiter,
+    clock: Clock,
+  ) {
+    this.#access = access
+    this.#ring = ring
+    this.#limiter = limiter
+    this.#clock = clock
   }
 
   /** The id of the key; undefined for the admin key. */
   get keyId(): string | undefined {
-    const { access } = this.#options
-    return access === 'root' ? undefined : access.id
+    return this.#access === 'root' ? undefined : this.#access.id
   }
 
   /** Whether pairs may have to wait for the limit of the key. */
   get isPaced(): boolean {
-    const { access } = this.#options
-    return access !== 'root' && access.updatesPerSecond !== undefined
+    return this.#access !== 'root' && this.#access.updatesPerSecond !== undefined
   }
 
   /** How many pairs one slice has at most. */
   get slicePairs(): number {
-    const { access } = this.#options
-    if (access === 'root' || access.updatesPerSecond === undefined) return streamSlicePairs
-    const paced = Math.floor(access.updatesPerSecond / pacedSlicesPerS)
+    if (this.#access === 'root' || this.#access.updatesPerSecond === undefined)
+      return streamSlicePairs
+    const paced = Math.floor(this.#access.updatesPerSecond / pacedSlicesPerS)
     return Math.max(1, Math.min(streamSlicePairs, paced))
   }
 
   /** Resolves when the pairs may be pushed; undefined if they may be now. */
   pace(pairs: number): Promise<void> | undefined {
-    const { access, limiter, clock } = this.#options
-    if (access === 'root' || access.updatesPerSecond === undefined) return undefined
-    const waitMs = limiter.reserve(access, pairs)
-    return waitMs === 0 ? undefined : sleep(clock, waitMs, this.#stopping.signal)
+    if (this.#access === 'root' || this.#access.updatesPerSecond === undefined) return undefined
+    const waitMs = this.#limiter.reserve(this.#access, pairs)
+    return waitMs === 0 ? undefined : sleep(this.#clock, waitMs, this.#stopping.signal)
   }
 
   /** Ends the wait of `pace`, now and later. */
@@ -67,18 +68,16 @@ export class StreamAccess {
 
   /** Returns UNAUTHORIZED if the key has ended since the stream began. */
   refusal(): PostboteError | undefined {
-    const { access, ring } = this.#options
-    return ring.isCurrent(access) ? undefined : new PostboteError('UNAUTHORIZED')
+    return this.#ring.isCurrent(this.#access) ? undefined : new PostboteError('UNAUTHORIZED')
   }
 
   /** Whether pairs for some bots are refused. */
   get isRestricted(): boolean {
-    const { access } = this.#options
-    return access !== 'root' && access.bots !== undefined
+    return this.#access !== 'root' && this.#access.bots !== undefined
   }
 
   /** Returns KEY_LACKS_BOT if the key is not for this bot. */
   botRefusal(botId: number): PostboteError | undefined {
-    return botRefusal(this.#options.access, botId)
+    return botRefusal(this.#access, botId)
   }
 }

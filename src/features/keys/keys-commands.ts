@@ -1,10 +1,12 @@
-/** `postbote keys`: lists, makes, rotates and revokes keys of the private API. */
+/** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
 import { systemClock } from '../../kit/clock.ts'
 import { anyText, wholeNumber } from '../../config/config-values.ts'
 import { keyOperations } from './key-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { auditOperations } from './audit-operations.ts'
+import { resultLines } from '../../cli/remote/result-lines.ts'
 
 /** `--ttl` is at most this: 100 years. Chosen: a key that should last longer has no end. */
 const accessKeyTtlSMax = 100 * 365 * 86_400
@@ -60,3 +62,29 @@ export const keysCommands: readonly ParsedCommand[] = [
   }),
   remoteCommand(keyOperations.revokeKey),
 ]
+
+/** The calls that changed something, as a table. */
+export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAudit, {
+  fields: {
+    since: { defaultShown: 'all that is kept' },
+    until: { defaultShown: 'now' },
+    key: { defaultShown: 'all keys', sentence: 'Only calls of the key with this id, or of admin.' },
+    operation: {
+      defaultShown: 'all operations',
+      sentence: 'Only calls of this operation, such as removeBot.',
+    },
+    bot: { defaultShown: 'all bots', sentence: 'Only calls about this bot.' },
+    before: {
+      defaultShown: 'the last call',
+      sentence: 'Begins before the call with this id, for the next page.',
+    },
+    limit: { sentence: 'Lists this many calls at most.' },
+  },
+  lines: ({ calls }) =>
+    resultLines(auditOperations.listAudit, {
+      calls: calls.map(({ bot_id: id, bot_ids: ids, ...call }) => ({
+        ...call,
+        bot_id: id ?? (ids.length === 0 ? null : `${ids.length} bots`),
+      })),
+    }),
+})

@@ -14,8 +14,7 @@ import { keysMeantBy } from '../../queue/check/ordering-key.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { readOrderingKey, refusal } from '../../api/update-options.ts'
 import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
-import { fieldValues } from '../../private-api/field-values.ts'
-import { jsonWithUpdate } from '../../private-api/json-with-update.ts'
+import { fieldValues, jsonWithUpdate } from '../../private-api/field-values.ts'
 
 type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
 type SummaryJson = ResultOf<typeof lookBackOperations.listUpdates>['updates'][number]

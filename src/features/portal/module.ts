@@ -5,11 +5,9 @@ import { PortalLinks } from './portal-links.ts'
 import { addPortalRoutes, type PortalRoutesOptions } from './portal-routes.ts'
 
 export function portalModule({ config, adminKey, clock, registry }: ModuleParts): WorkerModule {
-  const links = new PortalLinks({
-    clock,
-    bots: registry.bots,
-    changeRecord: (botId, change) => registry.changeRecord(botId, change),
-  })
+  const links = new PortalLinks(clock, registry.bots, (botId, change) =>
+    registry.changeRecord(botId, change),
+  )
   const portal = { url: config.portal, frame: new PortalFrame(adminKey) }
   return portalHooks(links, { bots: registry, clock, portal })
 }

@@ -31,12 +31,6 @@ interface LinkedBots extends StoredBots {
   find(botId: number): LinkedBot | undefined | Promise<LinkedBot | undefined>
 }
 
-export interface PortalLinksOptions {
-  readonly clock: Clock
-  readonly bots: LinkedBots
-  readonly changeRecord: ChangeBotRecord
-}
-
 /** What a new link is to be. */
 export type WantedLink = Pick<StoredPortalLink, 'can' | 'origin'> & { readonly ttlS: number }
 
@@ -60,18 +54,22 @@ export const portalLinksMax = 20
 const linkIdBytes = 8
 
 export class PortalLinks {
-  readonly #options: PortalLinksOptions
+  readonly #clock: Clock
+  readonly #bots: LinkedBots
+  readonly #changeRecord: ChangeBotRecord
   /** What is open, by the bots. */
   readonly #watchers = new Map<number, Set<Watcher>>()
 
-  constructor(options: PortalLinksOptions) {
-    this.#options = options
+  constructor(clock: Clock, bots: LinkedBots, changeRecord: ChangeBotRecord) {
+    this.#clock = clock
+    this.#bots = bots
+    this.#changeRecord = changeRecord
   }
 
   /** Makes a link. Throws TOO_MANY_LINKS. */
   async make(botId: number, { can, origin, ttlS }: WantedLink): Promise<IssuedLink> {
     const secret = newPortalSecret(randomBytes)
-    const { link } = await this.#options.changeRecord(botId, (record) => {
+    const { link } = await this.#changeRecord(botId, (record) => {
       const nowMs = this.#nowMs(botId)
       const links = currentLinks(record, nowMs)
       if (links.length >= portalLinksMax)
@@ -91,7 +89,7 @@ export class PortalLinks {
 
   /** Returns the links that have not ended, the oldest first. */
   async list(botId: number): Promise<readonly StoredPortalLink[]> {
-    const bot = await this.#options.bots.find(botId)
+    const bot = await this.#bots.find(botId)
     if (bot === undefined || bot.isRemoved)
       throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
     return currentLinks(bot.record, this.#nowMs(botId))
@@ -104,7 +102,7 @@ export class PortalLinks {
    * @throws UNKNOWN_LINK if the bot has no such link
    */
   async revoke(botId: number, linkId?: string): Promise<number> {
-    const { revoked } = await this.#options.changeRecord(botId, (record) => {
+    const { revoked } = await this.#changeRecord(botId, (record) => {
       const links = currentLinks(record, this.#nowMs(botId))
       const left = linkId === undefined ? [] : links.filter(({ id }) => id !== linkId)
       if (linkId !== undefined && left.length === links.length) {
@@ -125,8 +123,8 @@ export class PortalLinks {
     const found = this.#validOf(botId, secret)
     if (found !== undefined) return found
     return openWithSecret({
-      clock: this.#options.clock,
-      bots: this.#options.bots,
+      clock: this.#clock,
+      bots: this.#bots,
       botId,
       accepts: (record, nowMs) => linkOf(record, { secret, nowMs }) !== undefined,
       open: () => this.#validOf(botId, secret),
@@ -153,7 +151,7 @@ export class PortalLinks {
   }
 
   #endIfOver(botId: number, watcher: Watcher): void {
-    const bot = this.#options.bots.loaded(botId)
+    const bot = this.#bots.loaded(botId)
     const isThere = bot !== undefined && !bot.isRemoved
     const nowMs = isThere ? this.#nowMs(botId) : 0
     const links = isThere ? currentLinks(bot.record, nowMs) : []
@@ -166,7 +164,7 @@ export class PortalLinks {
     }
     // Looks again before a link ends: a timer cannot be as long as the longest link, and the wall clock may be set.
     const waitMs = Math.min(link.endsAtMs - nowMs, watchAgainMs)
-    watcher.timer = this.#options.clock.after(waitMs, () => this.#endIfOver(botId, watcher))
+    watcher.timer = this.#clock.after(waitMs, () => this.#endIfOver(botId, watcher))
   }
 
   #unwatch(botId: number, watcher: Watcher): void {
@@ -177,16 +175,16 @@ export class PortalLinks {
 
   /** Returns the link of a bot in memory. */
   #validOf(botId: number, secret: string): StoredPortalLink | undefined {
-    const bot = this.#options.bots.loaded(botId)
+    const bot = this.#bots.loaded(botId)
     if (bot === undefined || bot.isRemoved) return undefined
     const link = linkOf(bot.record, { secret, nowMs: this.#nowMs(botId) })
-    if (link !== undefined) bot.lastUsedMs = this.#options.clock.monotonicMs()
+    if (link !== undefined) bot.lastUsedMs = this.#clock.monotonicMs()
     return link
   }
 
   /** The time by the clock of the shard, which also ends tokens. */
   #nowMs(botId: number): number {
-    return this.#options.bots.shardOf(botId).clock.nowMs()
+    return this.#bots.shardOf(botId).clock.nowMs()
   }
 }
 

@@ -28,11 +28,6 @@ import { LargeAnswers } from './large-answers.ts'
 import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from './origin.ts'
 import { type RawAnswer, readOriginAnswer, tooLarge } from './read-origin-answer.ts'
 
-export interface HttpOriginOptions extends Pick<Surroundings, 'clock' | 'log' | 'random'> {
-  readonly endpoint: Endpoint
-  readonly network: WebhookNetwork
-}
-
 /** A connection to an origin may take this long, as one to a webhook. */
 const relayConnectTimeoutMs = 10_000
 /** An origin may answer this much later than it was asked to. Chosen: more than a slow network takes. */
@@ -51,7 +46,8 @@ export const relayLargeAnswersMax = 4
 const relaySmallAnswerBytesMax = 64 * kib
 
 export class HttpOrigin implements Origin {
-  readonly #options: HttpOriginOptions
+  readonly #clock: Clock
+  readonly #network: WebhookNetwork
   readonly #pool: Pool
   readonly #target: ConnectTarget
   readonly #addresses: HostAddresses
@@ -59,9 +55,14 @@ export class HttpOrigin implements Origin {
   readonly #largeAnswers: LargeAnswers
   readonly #closing = new AbortController()
 
-  constructor(options: HttpOriginOptions) {
-    const { endpoint, network, clock, log, random } = options
-    this.#options = options
+  constructor(
+    surroundings: Pick<Surroundings, 'clock' | 'log' | 'random'>,
+    endpoint: Endpoint,
+    network: WebhookNetwork,
+  ) {
+    const { clock, log, random } = surroundings
+    this.#clock = clock
+    this.#network = network
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#closing.signal)
     this.#target = connectTarget(endpoint, undefined)
@@ -87,8 +88,7 @@ export class HttpOrigin implements Origin {
     take: (answer: OriginAnswer) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result> {
-    const { clock } = this.#options
-    const reading = new Reading(clock, signal, poll.waitS * 1_000 + relayAnswerSlackMs)
+    const reading = new Reading(this.#clock, signal, poll.waitS * 1_000 + relayAnswerSlackMs)
     let leave: (() => void) | undefined
     try {
       const answer = await this.#answerTo(poll, reading, async () => {
@@ -116,7 +116,7 @@ export class HttpOrigin implements Origin {
     reading: Reading,
     turn: () => Promise<void>,
   ): Promise<OriginAnswer> {
-    this.#addresses.refreshIfDue(this.#options.clock.monotonicMs())
+    this.#addresses.refreshIfDue(this.#clock.monotonicMs())
     try {
       const { statusCode, headers, body } = await this.#pool.request({
         method: 'POST',
@@ -133,7 +133,7 @@ export class HttpOrigin implements Origin {
         status: statusCode,
         body: bytes,
         retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
-        nowMs: this.#options.clock.nowMs(),
+        nowMs: this.#clock.nowMs(),
         ...(isWhole ? {} : { isCut: true }),
       }
       const isSmall = bytes.length <= relaySmallAnswerBytesMax
@@ -151,7 +151,7 @@ export class HttpOrigin implements Origin {
     try {
       address = await this.#addresses.pickUntil(signal)
       const target = { target: this.#target, address, timeoutMs: relayConnectTimeoutMs }
-      socket = await this.#options.network.connect({ ...target, signal })
+      socket = await this.#network.connect({ ...target, signal })
     } catch (error) {
       if (address !== undefined) this.#addresses.failed(address)
       done(failureOf(error), null)

@@ -5,13 +5,12 @@ import type { ModuleParts, WorkerModule } from '../../worker/module.ts'
 import { RefusedUpdates } from './refused-updates.ts'
 import { RelayJobs } from './relay-jobs.ts'
 import type { RelayOrigins } from './relay-origins.ts'
-import { relayJson } from './relay-report.ts'
 import { addRelayRoutes } from './relay-routes.ts'
 
 export async function relayModule(parts: ModuleParts): Promise<WorkerModule> {
   const { clock, dataDir: directory, isShared, registry } = parts
   const origins = await originsOf(parts)
-  const refused = new RefusedUpdates({ clock, directory, isShared })
+  const refused = new RefusedUpdates(clock, directory, isShared)
   const relays = new RelayJobs({ ...parts, relays: origins, refused })
   return {
     ...relayHooks(relays, registry),
@@ -41,7 +40,7 @@ export function relayHooks(relays: RelayJobs, registry: BotRegistry): WorkerModu
     },
     botFields: (bot: Bot) => {
       const relay = relays.report(bot)
-      return relay === undefined ? {} : { relay: relayJson(relay) }
+      return relay === undefined ? {} : { relay }
     },
     stop: () => relays.close(),
   }
@@ -54,5 +53,5 @@ async function originsOf({
 }: ModuleParts): Promise<RelayOrigins | undefined> {
   if (relayFrom.length === 0) return undefined
   const { RelayOrigins: Origins } = await import('./relay-origins.ts')
-  return new Origins({ ...parts, from: relayFrom })
+  return new Origins(parts, relayFrom, parts.adminKey, parts.network)
 }

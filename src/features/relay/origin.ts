@@ -1,4 +1,7 @@
-/** The bot API server from which a relay takes updates, as a relay sees it. */
+/**
+ * The bot API server from which a relay takes updates, as a relay sees it, and what relays need from a server with
+ * `--relay-from` (relay-origins.ts implements it).
+ */
 
 /** Either what is stored beside the text of an update, or why it cannot be stored. */
 export type UpdateVerdict =
@@ -64,4 +67,17 @@ export interface Origin {
     take: (answer: OriginAnswer) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result>
+}
+
+/** An update that no queue can store. */
+export interface RefusedUpdate extends Omit<OriginUpdate, 'verdict'> {
+  readonly reason: string
+}
+
+export interface RelayServices {
+  /** Returns a server that `--relay-from` lists. */
+  originOf(from: string): Origin | undefined
+  sealToken(token: string): string
+  /** Returns the token; undefined if it was sealed with another admin key. */
+  openToken(sealed: string): string | undefined
 }

@@ -18,15 +18,7 @@ import { kib, mib } from '../../kit/limits.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../../store/write-file.ts'
 import { visibleJson } from '../../kit/text/visible.ts'
-import type { RefusedUpdate } from './relay-services.ts'
-
-export interface RefusedUpdatesOptions {
-  readonly clock: Pick<Clock, 'nowMs' | 'soon'>
-  /** The data directory. */
-  readonly directory: string
-  /** Whether another node may have a shard next. */
-  readonly isShared: boolean
-}
+import type { RefusedUpdate } from './origin.ts'
 
 /** A bot, and the number of its shard. */
 export interface RefusingBot {
@@ -40,13 +32,16 @@ export const refusedFileBytesMax = mib
 export const refusedUpdateBytesMax = 64 * kib
 
 export class RefusedUpdates {
-  readonly #options: RefusedUpdatesOptions
+  readonly #clock: Pick<Clock, 'nowMs' | 'soon'>
+  /** Whether another node may have a shard next. */
+  readonly #isShared: boolean
   readonly #directory: string
   readonly #turns = new Mutex()
 
-  constructor(options: RefusedUpdatesOptions) {
-    this.#options = options
-    this.#directory = join(options.directory, 'relay-refused')
+  constructor(clock: Pick<Clock, 'nowMs' | 'soon'>, directory: string, isShared: boolean) {
+    this.#clock = clock
+    this.#isShared = isShared
+    this.#directory = join(directory, 'relay-refused')
   }
 
   /**
@@ -55,13 +50,12 @@ export class RefusedUpdates {
    * @throws STORE_UNAVAILABLE
    */
   keep(of: RefusingBot, refused: readonly RefusedUpdate[]): Promise<void> {
-    const { clock } = this.#options
-    const time = clock.nowMs() / 1_000
+    const time = this.#clock.nowMs() / 1_000
     return this.#turns.run(async () => {
       const lines: Buffer[] = []
       for (const { updateId, reason, raw } of refused) {
         // A line of 64 KiB that nobody can see takes 10 ms, and there may be a hundred.
-        if (lines.length > 0) await nextTurn(clock)
+        if (lines.length > 0) await nextTurn(this.#clock)
         const update = raw.toString('utf8', 0, refusedUpdateBytesMax)
         const { botId: bot_id } = of
         const fields = { time, bot_id, update_id: updateId, reason, bytes: raw.length, update }
@@ -91,7 +85,7 @@ export class RefusedUpdates {
 
   /** Call this when a shard was opened, and when it has left. Never rejects. */
   async moved(shard: number): Promise<void> {
-    if (!this.#options.isShared) return
+    if (!this.#isShared) return
     await this.#turns.run(async () => {
       for (const path of this.#paths(shard)) await rm(path, { force: true }).catch(() => undefined)
     })

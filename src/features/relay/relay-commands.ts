@@ -3,10 +3,9 @@ import { ConfigError } from '../../config/config.ts'
 import { onOff, path } from '../../config/config-values.ts'
 import { relayOperations } from './relay-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { fileText } from '../../cli/remote/file-text.ts'
+import { fileText, standardInput } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
-import { standardInput } from '../../cli/remote/standard-input.ts'
 
 const tokenFileOption = {
   name: 'token-file',

@@ -14,17 +14,15 @@ import type { Counters } from '../../kit/counters.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { ReportEvent } from '../../kit/operator-event.ts'
 import { relayBatchMax, relayPollS } from './limits.ts'
-import type { OriginAnswer, OriginFailure } from './origin.ts'
+import type { OriginAnswer, OriginFailure, RefusedUpdate, RelayServices } from './origin.ts'
 import { pollPauseMs } from './poll-pause.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
-import type { RefusedUpdate, RelayServices } from './relay-services.ts'
 import { typesOf } from '../../kit/update-types.ts'
 import type { StoredRelay } from '../../shard/records/bot-record.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import type { Bot } from '../../bots/bot.ts'
 import { pollOffset, storeRelayed } from './relay-batch.ts'
-import type { RelayState } from './relay-report.ts'
 
 /** What a relay needs of its worker. */
 export interface RelayJobServices {
@@ -48,6 +46,20 @@ export interface RelayJobServices {
 const relayEmptyRestMs = 1_000
 /** When updates could not be stored, the next poll begins after at most this time, because the queue may soon have room. */
 const relayStoreRetryMsMax = 10_000
+
+/** What a relay does now. */
+export interface RelayState {
+  readonly state: 'polling' | 'paused'
+  /** Why it is paused, as one sentence. */
+  readonly reason: string | undefined
+  /** Wall time of the last change between the two. */
+  readonly sinceMs: number
+  /** Wall time of the next poll, if it is paused. */
+  readonly nextPollMs: number | undefined
+  /** Since the worker has the bot. */
+  readonly relayed: number
+  readonly refused: number
+}
 
 export class RelayJob {
   readonly botId: number

@@ -5,7 +5,7 @@
 
 import { PostboteError } from '../../kit/errors.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
-import type { RelayServices } from './relay-services.ts'
+import type { RelayServices } from './origin.ts'
 import { typesOf } from '../../kit/update-types.ts'
 import type { StoredRecord } from '../../shard/records/stored-records.ts'
 import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
@@ -16,8 +16,21 @@ import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
 import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
-import type { RelayOrder, RelayReport } from './relay-report.ts'
-import { tokenText } from '../../api/token.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { type Token, tokenText } from '../../api/token.ts'
+import { fieldValues } from '../../private-api/field-values.ts'
+import type { relayOperations } from './relay-operations.ts'
+
+/** What a relay is set to. */
+export interface RelayOrder {
+  /** An origin. */
+  readonly from: string
+  /** Absent if the stored one stays. */
+  readonly token: Token | undefined
+}
+
+/** A relay as calls show it. */
+type ShownRelay = Omit<ResultOf<typeof relayOperations.getRelay>, 'bot_id'>
 
 export interface RelayJobsOptions
   extends Omit<RelayJobServices, 'assertAccepting' | 'find' | 'refused' | 'relays'> {
@@ -82,7 +95,7 @@ export class RelayJobs {
    *
    * @throws BAD_REQUEST if the origin is not listed, or the token is missing
    */
-  async set(botId: number, order: RelayOrder): Promise<RelayReport> {
+  async set(botId: number, order: RelayOrder): Promise<ShownRelay> {
     const { main } = await this.#options.registry.existing(botId)
     const bot = await this.#change(botId, (record) =>
       this.#withRelay(record, order, main.clock.nowMs()),
@@ -91,7 +104,7 @@ export class RelayJobs {
   }
 
   /** Returns the relay of a bot. Throws NO_RELAY. */
-  async get(botId: number): Promise<RelayReport> {
+  async get(botId: number): Promise<ShownRelay> {
     return this.#existingReport(await this.#options.registry.existing(botId))
   }
 
@@ -189,14 +202,20 @@ export class RelayJobs {
   }
 
   /** Returns the relay of a bot; undefined if it has none. */
-  report({ botId, main, record }: Bot): RelayReport | undefined {
+  report({ botId, main, record }: Bot): ShownRelay | undefined {
     const { relay } = record
     if (relay === undefined) return undefined
-    const { from, storedAtMs: lastUpdateMs } = relay
-    const job = this.#jobOf(main.shard, botId)
-    if (job !== undefined) return { ...job.state, from, lastUpdateMs }
-    const unknown = { sinceMs: undefined, nextPollMs: undefined, relayed: 0, refused: 0 }
-    return { state: 'paused', reason: relayStarts, ...unknown, from, lastUpdateMs }
+    const now = this.#jobOf(main.shard, botId)?.state ?? beforeItBegins
+    return {
+      from: relay.from,
+      state: now.state,
+      reason: now.reason ?? null,
+      since: fieldValues.timeOrNull(now.sinceMs),
+      next_poll: fieldValues.timeOrNull(now.nextPollMs),
+      last_update: fieldValues.timeOrNull(relay.storedAtMs),
+      relayed: now.relayed,
+      refused: now.refused,
+    }
   }
 
   /** Returns why the relay of a queue is paused; undefined if it is not, or if there is none. */
@@ -204,7 +223,7 @@ export class RelayJobs {
     return this.#jobOf(shard, queue)?.state.reason
   }
 
-  #existingReport(bot: Bot): RelayReport {
+  #existingReport(bot: Bot): ShownRelay {
     const report = this.report(bot)
     if (report === undefined) throw new PostboteError('NO_RELAY')
     return report
@@ -229,7 +248,14 @@ const noOrigins: Omit<RelayServices, 'sealToken'> = {
   originOf: () => undefined,
   openToken: () => undefined,
 }
-const relayStarts = 'The shard of the bot was just opened: the relay begins soon'
+const beforeItBegins = {
+  state: 'paused',
+  reason: 'The shard of the bot was just opened: the relay begins soon',
+  sinceMs: undefined,
+  nextPollMs: undefined,
+  relayed: 0,
+  refused: 0,
+} as const
 
 function badRequest(detail: string): PostboteError {
   return new PostboteError('BAD_REQUEST', { detail })

@@ -1,26 +1,28 @@
 /** What only a worker with `--relay-from` has: the servers that relays take updates from, and the seal of their tokens. */
 import { TokenSeal } from '../../bots/token-seal.ts'
-import { HttpOrigin, type HttpOriginOptions } from './http-origin.ts'
-import type { RelayServices } from './relay-services.ts'
+import type { WebhookNetwork } from '../../delivery/endpoint/verify.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
+import { HttpOrigin } from './http-origin.ts'
+import type { RelayServices } from './origin.ts'
 import { parseEndpoint } from '../../delivery/endpoint/endpoint.ts'
-
-export interface RelayOriginsOptions extends Omit<HttpOriginOptions, 'endpoint'> {
-  /** The origins of `--relay-from`. */
-  readonly from: readonly string[]
-  readonly adminKey: string
-}
 
 export class RelayOrigins implements RelayServices {
   readonly #origins: ReadonlyMap<string, HttpOrigin>
   readonly #seal: TokenSeal
 
-  constructor({ from, adminKey, ...options }: RelayOriginsOptions) {
+  /** @param from - the origins of `--relay-from` */
+  constructor(
+    surroundings: Pick<Surroundings, 'clock' | 'log' | 'random'>,
+    from: readonly string[],
+    adminKey: string,
+    network: WebhookNetwork,
+  ) {
     this.#seal = new TokenSeal(adminKey)
     this.#origins = new Map(
       from.map((origin) => {
         // The option has refused http where it is not allowed.
         const endpoint = parseEndpoint(origin, { local: true })
-        return [origin, new HttpOrigin({ ...options, endpoint })]
+        return [origin, new HttpOrigin(surroundings, endpoint, network)]
       }),
     )
   }

@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { BotRegistry } from '../../bots/registry.ts'
 import type { RelayJobs } from './relay-jobs.ts'
-import { relayJson } from './relay-report.ts'
 import { serverOrigin } from '../../http/server-origin.ts'
 import { relayOperations } from './relay-operations.ts'
 import { addOperations, type HandledCall } from '../../private-api/add-operations.ts'
@@ -17,11 +16,10 @@ export function addRelayRoutes(
     async setRelay({ params: { id }, body }) {
       const { from, token } = textsIn(body)
       const given = token === undefined ? undefined : bots.foreignToken(token)
-      const relay = await relays.set(id, { from, token: given })
-      return { bot_id: id, ...relayJson(relay) }
+      return { bot_id: id, ...(await relays.set(id, { from, token: given })) }
     },
     async getRelay({ params: { id } }) {
-      return { bot_id: id, ...relayJson(await relays.get(id)) }
+      return { bot_id: id, ...(await relays.get(id)) }
     },
     async removeRelay({ params: { id } }) {
       await relays.remove(id)

@@ -1,4 +1,4 @@
-/** `postbote server history`: what the server did, minute by minute. */
+/** `postbote server history`: what the server did, minute by minute. `postbote server types`: the updates that it knows. */
 import * as is from '../../api/words.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
@@ -35,3 +35,5 @@ function minutesOf({
     ...Object.fromEntries(columns.map(([name, values]) => [name, values[nth] ?? null])),
   }))
 }
+
+export const typesCommand = remoteCommand(serverOperations.listUpdateTypes)

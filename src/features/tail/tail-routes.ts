@@ -34,14 +34,9 @@ export function addTailRoutes(
     const queue = await queueOf(bots, call)
     const free = places.take(requestAccess(call.request))
     const response = LongResponse.begin(call, keys.ring, serverSentEventsHead)
-    const tail = new TailStream({
-      sink: response,
-      clock,
-      hasPayloads: call.query.payload,
-      onEnd: () => {
-        free()
-        queue.unwatch(tail)
-      },
+    const tail = new TailStream(response, clock, call.query.payload, () => {
+      free()
+      queue.unwatch(tail)
     })
     queue.watch(tail)
     response.follow(

@@ -25,21 +25,16 @@ import {
 import { tailReconnectMs, tailSilenceMs } from '../../kit/private-api-limits.ts'
 import { kib } from '../../kit/limits.ts'
 
-export interface TailStreamOptions {
-  readonly sink: Pick<LongResponse, 'write' | 'end'>
-  readonly clock: Clock
-  /** Whether events have the updates themselves. */
-  readonly hasPayloads: boolean
-  /** Called once, when the tail has ended for whatever reason. */
-  onEnd(): void
-}
-
 /** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */
 export const tailWaitingBytesMax = 256 * kib
 
 /** Writes the events of one tail. */
 export class TailStream implements QueueTail {
-  readonly #options: TailStreamOptions
+  readonly #sink: Pick<LongResponse, 'write' | 'end'>
+  /** Whether events have the updates themselves. */
+  readonly #hasPayloads: boolean
+  /** Called once, when the tail has ended for whatever reason. */
+  readonly #onEnd: () => void
   readonly #alive: Timer
   #waiting: Buffer[] = []
   #waitingBytes = 0
@@ -48,9 +43,16 @@ export class TailStream implements QueueTail {
   #isEnded = false
 
   /** Writes the first line, so that the reader knows that the tail has begun. */
-  constructor(options: TailStreamOptions) {
-    this.#options = options
-    this.#alive = every(options.clock, tailSilenceMs, () => {
+  constructor(
+    sink: Pick<LongResponse, 'write' | 'end'>,
+    clock: Clock,
+    hasPayloads: boolean,
+    onEnd: () => void,
+  ) {
+    this.#sink = sink
+    this.#hasPayloads = hasPayloads
+    this.#onEnd = onEnd
+    this.#alive = every(clock, tailSilenceMs, () => {
       if (!this.#isFull) this.#write(serverSentComment)
     })
     this.#write(serverSentRetry(tailReconnectMs))
@@ -58,7 +60,7 @@ export class TailStream implements QueueTail {
 
   pushed({ updateId, typeNumber, text }: PushOperation): void {
     const facts = { update_id: updateId, type: updateTypes[typeNumber], bytes: text.length }
-    if (!this.#options.hasPayloads) {
+    if (!this.#hasPayloads) {
       this.#add('update', JSON.stringify(facts))
       return
     }
@@ -100,8 +102,8 @@ export class TailStream implements QueueTail {
     this.#isEnded = true
     this.#alive.cancel()
     this.#keep([])
-    this.#options.onEnd()
-    this.#options.sink.end()
+    this.#onEnd()
+    this.#sink.end()
   }
 
   #add(name: string, data: string): void {
@@ -126,6 +128,6 @@ export class TailStream implements QueueTail {
   }
 
   #write(bytes: Buffer): void {
-    if (!this.#options.sink.write(bytes)) this.#isFull = true
+    if (!this.#sink.write(bytes)) this.#isFull = true
   }
 }

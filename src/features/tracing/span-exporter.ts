@@ -19,12 +19,6 @@ export interface SpanBatch {
   readonly spans: readonly Span[]
 }
 
-export interface SpanExporterOptions extends Pick<Surroundings, 'clock' | 'counters' | 'log'> {
-  readonly settings: OtlpSettings
-  /** Replaces the thread in tests. Resolves with an error as text; undefined if the endpoint has accepted the spans. */
-  readonly send?: (batch: SpanBatch) => Promise<string | undefined>
-}
-
 /** The thread ends after this idle time. Chosen: it takes some 20 MB, and traces come at any time. */
 const exportIdleMs = 60_000
 /** A worker that ends waits this long for its last spans. Chosen: below the time that a reload waits for. */
@@ -33,7 +27,8 @@ export const lastSpansMs = 1_000
 const warnAgainMs = 60_000
 
 export class SpanExporter {
-  readonly #options: SpanExporterOptions
+  readonly #surroundings: Pick<Surroundings, 'clock' | 'counters' | 'log'>
+  readonly #settings: OtlpSettings
   readonly #thread: HelperThread<SpanBatch, string | true>
   readonly #send: (batch: SpanBatch) => Promise<string | undefined>
   #waiting: Span[] = []
@@ -42,22 +37,26 @@ export class SpanExporter {
   #warnedMs = Number.NEGATIVE_INFINITY
   #isClosed = false
 
-  constructor(options: SpanExporterOptions) {
-    this.#options = options
+  constructor(
+    surroundings: Pick<Surroundings, 'clock' | 'counters' | 'log'>,
+    settings: OtlpSettings,
+    send?: (batch: SpanBatch) => Promise<string | undefined>,
+  ) {
+    this.#surroundings = surroundings
+    this.#settings = settings
     this.#thread = new HelperThread({
       filename: entryFiles.exportSpans.href,
       pendingMax: 1,
       idleMs: exportIdleMs,
       onFailure: (error) => this.#warn(String(error)),
     })
-    this.#send = options.send ?? ((batch) => this.#sendInThread(batch))
+    this.#send = send ?? ((batch) => this.#sendInThread(batch))
   }
 
   /** Takes a span that has ended. */
   readonly report = (span: Span): void => {
-    const { counters, settings } = this.#options
-    if (this.#isClosed || this.#waiting.length >= settings.queueMax) {
-      counters.add('trace_spans_dropped', 1)
+    if (this.#isClosed || this.#waiting.length >= this.#settings.queueMax) {
+      this.#surroundings.counters.add('trace_spans_dropped', 1)
       return
     }
     this.#waiting.push(span)
@@ -68,13 +67,13 @@ export class SpanExporter {
   async close(): Promise<void> {
     this.#isClosed = true
     await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.after(lastSpansMs, resolve)
+      const timer = this.#surroundings.clock.after(lastSpansMs, resolve)
       void this.#sendAll().finally(() => {
         timer.cancel()
         resolve()
       })
     })
-    this.#options.counters.add('trace_spans_dropped', this.#waiting.length)
+    this.#surroundings.counters.add('trace_spans_dropped', this.#waiting.length)
     this.#waiting = []
     this.#timer?.cancel()
     await this.#thread.destroy()
@@ -90,10 +89,9 @@ export class SpanExporter {
 
   /** At once if a batch is full. */
   #flushSoon(): void {
-    const { clock, settings } = this.#options
-    if (this.#waiting.length >= settings.batchMax) this.#flush()
+    if (this.#waiting.length >= this.#settings.batchMax) this.#flush()
     else if (this.#waiting.length > 0) {
-      this.#timer ??= clock.after(settings.delayMs, () => this.#flush())
+      this.#timer ??= this.#surroundings.clock.after(this.#settings.delayMs, () => this.#flush())
     }
   }
 
@@ -108,12 +106,11 @@ export class SpanExporter {
   }
 
   async #sendOne(): Promise<void> {
-    const { counters, settings } = this.#options
-    const spans = this.#waiting.splice(0, settings.batchMax)
-    const error = await this.#send({ protocol: settings.protocol, spans })
-    if (error === undefined) counters.add('trace_spans_exported', spans.length)
+    const spans = this.#waiting.splice(0, this.#settings.batchMax)
+    const error = await this.#send({ protocol: this.#settings.protocol, spans })
+    if (error === undefined) this.#surroundings.counters.add('trace_spans_exported', spans.length)
     else {
-      counters.add('trace_spans_dropped', spans.length)
+      this.#surroundings.counters.add('trace_spans_dropped', spans.length)
       this.#warn(error)
     }
   }
@@ -124,10 +121,9 @@ export class SpanExporter {
   }
 
   #warn(error: string): void {
-    const { clock, log } = this.#options
-    const nowMs = clock.monotonicMs()
+    const nowMs = this.#surroundings.clock.monotonicMs()
     if (nowMs - this.#warnedMs < warnAgainMs) return
     this.#warnedMs = nowMs
-    log.warn({ error }, 'spans were not sent to the OTLP endpoint and are lost')
+    this.#surroundings.log.warn({ error }, 'spans were not sent to the OTLP endpoint and are lost')
   }
 }

@@ -90,21 +90,20 @@ export const outgoingUses: Readonly<Record<string, OutgoingUse>> = {
         file: { add: ignore, deliveredTo: ignore },
       })
       const setups: WebhookSetup[] = []
-      const sender = new EventSender({
-        clock,
-        counters: noCounters,
-        feed: {
+      const sender = new EventSender(
+        { clock, counters: noCounters },
+        {
           read: (question) => log.read(question),
           position: async () => log.deliveryPosition(),
           deliveredTo: async (id) => log.deliveredTo(id),
         },
-        createDispatcher: (source) => {
+        (source) => {
           const settings = { url: `${origin}/events`, maxConnections: 1 }
           const setup = setUpWebhook(settings, { clock, responseTimeoutMs, source })
           setups.push(setup)
           return setup.dispatcher
         },
-      })
+      )
       t.after(async () => {
         await sender.stop(0)
         for (const { dispatcher } of setups) await dispatcher.close()
@@ -130,13 +129,11 @@ export const outgoingUses: Readonly<Record<string, OutgoingUse>> = {
     isFirstLineEnough: false,
     lateStepMs: 10_000,
     ask: async (t, { origin: from, clock }) => {
-      const origin = new HttpOrigin({
-        endpoint: parseEndpoint(from, { local: true }),
-        clock,
-        log: silentLog,
-        random: () => 0.5,
-        network: loopbackNetworkOf(clock),
-      })
+      const origin = new HttpOrigin(
+        { clock, log: silentLog, random: () => 0.5 },
+        parseEndpoint(from, { local: true }),
+        loopbackNetworkOf(clock),
+      )
       t.after(() => origin.close())
       return origin.poll(
         { token, offset: undefined, types: [], limit: 100, waitS: 50 },
@@ -209,17 +206,19 @@ function openTraces(world: Ending, origin: string): () => Promise<string> {
   process.env['OTEL_EXPORTER_OTLP_TIMEOUT'] = `${responseTimeoutMs}`
   const clock = new FakeClock()
   const told: string[] = []
-  const exporter = new SpanExporter({
-    clock,
-    counters: {
-      ...noCounters,
-      add: (name) => {
-        if (name === 'trace_spans_exported') told.push(taken)
+  const exporter = new SpanExporter(
+    {
+      clock,
+      counters: {
+        ...noCounters,
+        add: (name) => {
+          if (name === 'trace_spans_exported') told.push(taken)
+        },
       },
+      log: { ...silentLog, warn: (fields: object) => void told.push(Object.values(fields).join()) },
     },
-    log: { ...silentLog, warn: (fields: object) => void told.push(Object.values(fields).join()) },
-    settings: { protocol: 'http/json', queueMax: 5, batchMax: 1, delayMs: 1 },
-  })
+    { protocol: 'http/json', queueMax: 5, batchMax: 1, delayMs: 1 },
+  )
   world.after(() => exporter.close())
   return async () => {
     exporter.report(oneSpan)

@@ -16,7 +16,7 @@ import type { BotQueue, BotQueueServices } from '../../../src/bots/bot-queue.ts'
 import { QueueLevels, type QueueLimits } from '../../../src/queue/queue-limits.ts'
 import type { Retention } from '../../../src/queue/kept/left-update.ts'
 import { WindowBudget } from '../../../src/queue/window/window.ts'
-import type { RelayServices } from '../../../src/features/relay/relay-services.ts'
+import type { RelayServices } from '../../../src/features/relay/origin.ts'
 import { Modules } from '../../../src/kit/modules.ts'
 import { lookBackHooks } from '../../../src/features/look-back/module.ts'
 import { ReplayJobs } from '../../../src/features/look-back/replay-jobs.ts'
@@ -265,11 +265,9 @@ export class BotsLife {
       findQueue: (queue) => this.registry.bots.findQueue(queue),
       assertAccepting: (queue) => this.registry.assertAccepting(queue),
     })
-    this.portalLinks = new PortalLinks({
-      clock,
-      bots: this.registry.bots,
-      changeRecord: (botId, change) => this.registry.changeRecord(botId, change),
-    })
+    this.portalLinks = new PortalLinks(clock, this.registry.bots, (botId, change) =>
+      this.registry.changeRecord(botId, change),
+    )
     this.fleet = new Fleet(
       {
         clock,

@@ -5,10 +5,11 @@ import type {
   OriginAnswer,
   OriginFailure,
   OriginPoll,
+  RefusedUpdate,
+  RelayServices,
 } from '../../../src/features/relay/origin.ts'
 import { readOriginAnswer } from '../../../src/features/relay/read-origin-answer.ts'
 import type { RefusedUpdates } from '../../../src/features/relay/refused-updates.ts'
-import type { RefusedUpdate, RelayServices } from '../../../src/features/relay/relay-services.ts'
 import { until } from '../kit/until.ts'
 
 /** A poll that waits. */

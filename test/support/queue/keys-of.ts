@@ -21,15 +21,15 @@ export function keysOf(
     ring = new AccessKeyRing(clock),
   }: { readonly shard: () => Shard; readonly ring?: AccessKeyRing },
 ): WorkerKeys {
-  const registry = new AccessKeyRegistry({ clock, shard, randomBytes })
+  const registry = new AccessKeyRegistry(clock, shard, randomBytes)
   const sync = new KeySync({ clock, ring, registry, isOwner: () => true, openStream })
-  const trail = new AuditTrail({ shard })
-  const writer = new AuditWriter({
+  const trail = new AuditTrail(shard)
+  const writer = new AuditWriter(
     clock,
-    counters: { add: () => undefined },
-    log: { warn: () => undefined },
-    store: (calls) => trail.append(calls),
-  })
+    { add: () => undefined },
+    { warn: () => undefined },
+    (calls) => trail.append(calls),
+  )
   return { ring, registry, sync, limiter: limiterOf(clock), audit: { trail, writer } }
 }
 
@@ -39,12 +39,7 @@ export function limiterOf(clock: Pick<Clock, 'machineMs'>): AccessKeyLimiter {
 
 /** The access of a stream with the admin key. */
 export function rootStreamAccess(clock: Clock): StreamAccess {
-  return new StreamAccess({
-    access: 'root',
-    ring: { isCurrent: () => true },
-    limiter: limiterOf(clock),
-    clock,
-  })
+  return new StreamAccess('root', { isCurrent: () => true }, limiterOf(clock), clock)
 }
 
 function openStream(path: string): never {

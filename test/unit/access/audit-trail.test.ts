@@ -13,7 +13,7 @@ import { BotsLife } from '../../support/queue/bots-life.ts'
 async function open() {
   const bots = await BotsLife.open({ shards: 1 })
   const shard = () => bots.registry.bots.shardAt(0)
-  return { shard, trail: new AuditTrail({ shard }) }
+  return { shard, trail: new AuditTrail(shard) }
 }
 
 function call(timeMs: number, more: Partial<AuditRecord> = {}): RecordedCall {
@@ -34,10 +34,7 @@ test('calls are listed from the last one back, whatever the order in which they 
   const rest = await trail.read({ limit: 2, before: first.at(-1)!.id })
   assert.deepEqual(timesOf(rest), [1_000])
   // What a new owner of the shard finds.
-  assert.deepEqual(
-    await new AuditTrail({ shard }).read({ limit: 10 }),
-    await trail.read({ limit: 10 }),
-  )
+  assert.deepEqual(await new AuditTrail(shard).read({ limit: 10 }), await trail.read({ limit: 10 }))
 })
 
 test('a list over many calls that finds none pays for each of its reads', async () => {
@@ -77,7 +74,7 @@ test('a call that is stored again is there once, and the oldest above the bound 
   await trail.append(all)
   await trail.append(all.slice(0, 10))
   assert.equal((await shard().lists.callIds()).length, auditCallsMax)
-  await new AuditTrail({ shard }).append([call(100_000), call(100_001)])
+  await new AuditTrail(shard).append([call(100_000), call(100_001)])
   const ids = await shard().lists.callIds()
   assert.equal(ids.length, auditCallsMax)
   assert.deepEqual([ids[0], ids.at(-1)], [all[2]!.id, call(100_001).id])

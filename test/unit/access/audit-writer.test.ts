@@ -17,17 +17,17 @@ function open() {
   const ends: ((error?: Error) => void)[] = []
   const answered: string[] = []
   let lost = 0
-  const writer = new AuditWriter({
+  const writer = new AuditWriter(
     clock,
-    counters: { add: (_name, count) => void (lost += count) },
-    log: { warn: () => undefined },
-    store(calls) {
+    { add: (_name, count) => void (lost += count) },
+    { warn: () => undefined },
+    (calls) => {
       batches.push(calls)
       return new Promise((resolve, reject) => {
         ends.push((error) => (error === undefined ? resolve() : reject(error)))
       })
     },
-  })
+  )
   const record = (id: string): void => {
     const common = { timeMs: 1, operation: 'a', call: 'b', result: 'ok', requestId: 'c' }
     void writer.record({ id, record: common }).then(() => answered.push(id))

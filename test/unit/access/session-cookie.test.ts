@@ -13,8 +13,8 @@ function sentBack(setCookie: string): string {
 
 test('a session is valid for any process with the same admin key, until its expiry', async () => {
   const clock = new FakeClock()
-  const { setCookie, expiresAtS } = new SessionCookie({ adminKey, clock }).create('root', false)
-  const elsewhere = new SessionCookie({ adminKey, clock })
+  const { setCookie, expiresAtS } = new SessionCookie(adminKey, clock).create('root', false)
+  const elsewhere = new SessionCookie(adminKey, clock)
   assert.equal(expiresAtS, clock.nowMs() / 1_000 + sessionS)
   assert.equal(elsewhere.sessionsOf(sentBack(setCookie))[0]?.holder, 'root')
   clock.jump(sessionS * 1_000 - 1)
@@ -25,14 +25,14 @@ test('a session is valid for any process with the same admin key, until its expi
 
 test('a new admin key ends all sessions', () => {
   const clock = new FakeClock()
-  const { setCookie } = new SessionCookie({ adminKey, clock }).create('root', false)
-  const renewed = new SessionCookie({ adminKey: 'another-key-of-the-admin', clock })
+  const { setCookie } = new SessionCookie(adminKey, clock).create('root', false)
+  const renewed = new SessionCookie('another-key-of-the-admin', clock)
   assert.deepEqual(renewed.sessionsOf(sentBack(setCookie)), [])
 })
 
 test('a session with another expiry or another code is invalid', () => {
   const clock = new FakeClock()
-  const sessions = new SessionCookie({ adminKey, clock })
+  const sessions = new SessionCookie(adminKey, clock)
   const cookie = sentBack(sessions.create('root', false).setCookie)
   const [, expiry = '', nonce = '', mac = ''] = /=(\w+)\.(\w+)\.(.+)$/.exec(cookie) ?? []
   const later = (Number.parseInt(expiry, 36) + 1).toString(36)
@@ -56,7 +56,7 @@ test('a session with another expiry or another code is invalid', () => {
 })
 
 test('the cookie is out of reach for scripts and other sites, and contains nothing of the key', () => {
-  const sessions = new SessionCookie({ adminKey, clock: new FakeClock() })
+  const sessions = new SessionCookie(adminKey, new FakeClock())
   const { setCookie } = sessions.create('root', false)
   assert.match(
     setCookie,
@@ -68,7 +68,7 @@ test('the cookie is out of reach for scripts and other sites, and contains nothi
 
 test('a cookie that another port of the host has added neither hides the session nor takes its place', () => {
   const clock = new FakeClock()
-  const sessions = new SessionCookie({ adminKey, clock })
+  const sessions = new SessionCookie(adminKey, clock)
   const key = { id: '0123456789abcdef', secretTag: 'abcdefghij' } as KeyAccess
   const added = sentBack(sessions.create(key, false).setCookie)
   clock.jump(1_000)

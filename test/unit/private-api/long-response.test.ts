@@ -95,3 +95,8 @@ test('all who wait go on when the reader has taken everything, or when the respo
   assert.deepEqual(gone, ['one', 'two', 'three', 'four'])
   assert.deepEqual(reader.told, ['taken', 'destroy'])
 })
+
+test('a response is followed once: a second one who follows it is a bug', () => {
+  const response = new Reader().follow()
+  assert.throws(() => response.follow(() => response.end()), /a response is followed once/)
+})

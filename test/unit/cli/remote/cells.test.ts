@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
-import { age, bytes, ms, orNull, perSecond, time, traceparent } from '../../../../src/api/words.ts'
-import { shown } from '../../../../src/api/shown.ts'
+import {
+  age,
+  bytes,
+  ms,
+  orNull,
+  perSecond,
+  time,
+  traceparent,
+  shown,
+} from '../../../../src/api/words.ts'
 import {
   bytesText,
   cell,

@@ -24,7 +24,7 @@ function setUp() {
   const send = async (events: readonly NewOperatorEvent[]): Promise<void> => {
     sent.push(events.length)
   }
-  const events = new AttemptEvents({ clock, counters, memory: { total }, send })
+  const events = new AttemptEvents({ clock, counters }, { total }, send)
   return { clock, events, sent, total }
 }
 

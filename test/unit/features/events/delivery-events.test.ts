@@ -14,10 +14,9 @@ const attempt = bare as Attempt
 test('attempts are events only while somebody reads them, and name the host of the webhook alone', () => {
   const events: object[] = []
   const setting = { isWanted: false }
-  const hooks = deliveryEvents({
-    clock: { nowMs: () => 5 },
+  const hooks = deliveryEvents({ nowMs: () => 5 }, (event) => void events.push(event), {
+    isWanted: () => setting.isWanted,
     report: (event) => void events.push(event),
-    attempts: { isWanted: () => setting.isWanted, report: (event) => void events.push(event) },
   })
   hooks.attempted?.(webhook, attempt, 'connection_failed')
   assert.deepEqual(events, [])

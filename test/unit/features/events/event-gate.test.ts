@@ -19,13 +19,9 @@ class GateLife {
   readonly counters = new TestCounters()
   readonly batches: (readonly NewOperatorEvent[])[] = []
   failure: Error | undefined
-  readonly gate = new EventGate({
-    clock: this.clock,
-    counters: this.counters,
-    send: async (events) => {
-      this.batches.push(events)
-      if (this.failure !== undefined) throw this.failure
-    },
+  readonly gate = new EventGate({ clock: this.clock, counters: this.counters }, async (events) => {
+    this.batches.push(events)
+    if (this.failure !== undefined) throw this.failure
   })
 
   report(type: OperatorEventType, more: Partial<NewOperatorEvent> = {}): void {

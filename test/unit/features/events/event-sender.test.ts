@@ -42,10 +42,9 @@ class SenderLife {
     stored: { events: [], deliveredTo: undefined },
     file: { add: () => undefined, deliveredTo: () => undefined },
   })
-  readonly sender = new EventSender({
-    clock: this.clock,
-    counters: this.counters,
-    feed: {
+  readonly sender = new EventSender(
+    { clock: this.clock, counters: this.counters },
+    {
       read: (question) => this.log.read(question),
       position: async () => {
         if (this.failures-- > 0) throw new Error('the primary is busy')
@@ -53,8 +52,8 @@ class SenderLife {
       },
       deliveredTo: async (id) => this.log.deliveredTo(id),
     },
-    createDispatcher: () => this.dispatcher,
-  })
+    () => this.dispatcher,
+  )
 
   report(count: number): void {
     for (let nth = 0; nth < count; nth++) {

@@ -58,7 +58,7 @@ async function pacedStream(t: TestContext) {
       turns: new IngestTurns({ clock }),
       longLines: new LongLines(1),
       reservation: { hold: () => true, piece: () => undefined, end: () => undefined },
-      access: new StreamAccess({ access, ring, limiter: limiterOf(clock), clock }),
+      access: new StreamAccess(access, ring, limiterOf(clock), clock),
       owners: Object.create(null),
       isForwarded: true,
       rests: (isResting) => rests.push(isResting),

@@ -21,12 +21,12 @@ const access: KeyAccess = {
 function open(more: Partial<KeyAccess> = {}) {
   const clock = new FakeClock()
   let isCurrent = true
-  const stream = new StreamAccess({
-    access: { ...access, ...more },
-    ring: { isCurrent: () => isCurrent },
-    limiter: limiterOf(clock),
+  const stream = new StreamAccess(
+    { ...access, ...more },
+    { isCurrent: () => isCurrent },
+    limiterOf(clock),
     clock,
-  })
+  )
   return { clock, stream, end: () => (isCurrent = false) }
 }
 

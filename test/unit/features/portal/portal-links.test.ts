@@ -19,9 +19,9 @@ function setUp() {
   const bot = { record, isRemoved: false, lastUsedMs: 0 }
   const memory = new Map([[100, bot]])
   const reads: number[] = []
-  const links = new PortalLinks({
+  const links = new PortalLinks(
     clock,
-    bots: {
+    {
       loaded: (botId) => memory.get(botId),
       find: (botId) => memory.get(botId),
       load: async ([botId = 0]) => {
@@ -37,13 +37,13 @@ function setUp() {
       }),
       assertAbsent: () => undefined,
     },
-    changeRecord: async (botId, change) => {
+    async (botId, change) => {
       const changed = change(disk.get(botId) ?? record)
       disk.set(botId, changed.record)
       bot.record = changed.record
       return changed
     },
-  })
+  )
   const secretOf = async (ttlS = 60) => {
     const { link, secretText } = await links.make(100, { ...all, ttlS })
     const secret = portalSecretIn(`Bearer ${secretText}`)

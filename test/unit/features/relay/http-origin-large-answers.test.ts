@@ -21,13 +21,11 @@ async function originThat(t: TestContext, answers: RequestListener): Promise<Htt
   const server = createServer(answers)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const origin = new HttpOrigin({
-    endpoint: parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
-    clock: new FakeClock(),
-    log: silentLog,
-    random: () => 0.5,
-    network: loopbackNetwork,
-  })
+  const origin = new HttpOrigin(
+    { clock: new FakeClock(), log: silentLog, random: () => 0.5 },
+    parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
+    loopbackNetwork,
+  )
   t.after(async () => {
     await origin.close()
     server.close()

@@ -24,12 +24,10 @@ test('relays that connect at the same time print no warning, and end with the or
   process.on('warning', hear)
   t.after(() => process.off('warning', hear))
   let connecting = 0
-  const origin = new HttpOrigin({
-    endpoint: parseEndpoint('http://127.0.0.1:9', { local: true }),
-    clock: new FakeClock(),
-    log: silentLog,
-    random: () => 0.5,
-    network: {
+  const origin = new HttpOrigin(
+    { clock: new FakeClock(), log: silentLog, random: () => 0.5 },
+    parseEndpoint('http://127.0.0.1:9', { local: true }),
+    {
       ...loopbackNetwork,
       connect: ({ signal }) =>
         new Promise((_resolve, reject) => {
@@ -37,7 +35,7 @@ test('relays that connect at the same time print no warning, and end with the or
           signal?.addEventListener('abort', () => reject(new Error('closed')))
         }),
     },
-  })
+  )
   const polls = Array.from({ length: 30 }, () =>
     origin.poll(poll, asIs, new AbortController().signal),
   )
@@ -59,13 +57,11 @@ async function dripping(t: TestContext, start: (response: ServerResponse) => voi
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const clock = new FakeClock()
-  const origin = new HttpOrigin({
-    endpoint: parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
-    clock,
-    log: silentLog,
-    random: () => 0.5,
-    network: loopbackNetwork,
-  })
+  const origin = new HttpOrigin(
+    { clock, log: silentLog, random: () => 0.5 },
+    parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
+    loopbackNetwork,
+  )
   t.after(async () => {
     await origin.close()
     server.close()
@@ -138,12 +134,10 @@ test('a name is judged again with the address that it has later', async (t) => {
   const clock = new FakeClock()
   let address = '127.0.0.1'
   const connected: (string | undefined)[] = []
-  const origin = new HttpOrigin({
-    endpoint: parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
-    clock,
-    log: silentLog,
-    random: () => 0.5,
-    network: {
+  const origin = new HttpOrigin(
+    { clock, log: silentLog, random: () => 0.5 },
+    parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
+    {
       lookup: async () => [address],
       judge: async (addresses) => addresses.map((each) => each === '127.0.0.1'),
       connect: async (wanted) => {
@@ -151,7 +145,7 @@ test('a name is judged again with the address that it has later', async (t) => {
         return loopbackNetwork.connect(wanted)
       },
     },
-  })
+  )
   t.after(async () => {
     await origin.close()
     server.close()
@@ -174,13 +168,11 @@ test('an origin that has moved is polled at its new address once the old one ref
   await once(server, 'listening')
   const clock = new FakeClock()
   const lookups = ['127.0.0.1', '127.0.0.2']
-  const origin = new HttpOrigin({
-    endpoint: parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
-    clock,
-    log: silentLog,
-    random: () => 0.5,
-    network: { ...loopbackNetwork, lookup: async () => [lookups.shift() ?? 'none'] },
-  })
+  const origin = new HttpOrigin(
+    { clock, log: silentLog, random: () => 0.5 },
+    parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
+    { ...loopbackNetwork, lookup: async () => [lookups.shift() ?? 'none'] },
+  )
   t.after(async () => {
     await origin.close()
     server.close()
@@ -215,13 +207,11 @@ test('an answer of an origin that is none, or breaks off, is told as what it is'
   ]
   for (const [answer, expected] of cases) {
     const server = await startHostileServer(t, answer)
-    const origin = new HttpOrigin({
-      endpoint: parseEndpoint(server.origin, { local: true }),
-      clock: new FakeClock(),
-      log: silentLog,
-      random: () => 0.5,
-      network: loopbackNetwork,
-    })
+    const origin = new HttpOrigin(
+      { clock: new FakeClock(), log: silentLog, random: () => 0.5 },
+      parseEndpoint(server.origin, { local: true }),
+      loopbackNetwork,
+    )
     t.after(() => origin.close())
     assert.deepEqual(await origin.poll(poll, asIs, new AbortController().signal), expected)
   }

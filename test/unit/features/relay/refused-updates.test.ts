@@ -7,7 +7,7 @@ import {
   RefusedUpdates,
   refusedUpdateBytesMax,
 } from '../../../../src/features/relay/refused-updates.ts'
-import type { RefusedUpdate } from '../../../../src/features/relay/relay-services.ts'
+import type { RefusedUpdate } from '../../../../src/features/relay/origin.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
@@ -28,7 +28,7 @@ function open(t: TestContext, isShared = false) {
   const clock = new FakeClock()
   return {
     clock,
-    refused: new RefusedUpdates({ clock, directory, isShared }),
+    refused: new RefusedUpdates(clock, directory, isShared),
     files,
     read,
   }
@@ -117,11 +117,6 @@ test('the lines of a shard go with it, if another node may have it next', async 
 })
 
 test('a failure to write is a refusal, so that nothing is skipped', async () => {
-  const refused = new RefusedUpdates({
-    clock: new FakeClock(),
-    // No directory can be made below a file.
-    directory: process.execPath,
-    isShared: false,
-  })
+  const refused = new RefusedUpdates(new FakeClock(), process.execPath, false)
   await assert.rejects(refused.keep(ours, [update(1)]), { code: 'STORE_UNAVAILABLE' })
 })

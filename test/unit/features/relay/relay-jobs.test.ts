@@ -168,9 +168,9 @@ test('a failure that may pass is tried again at once, and pauses the relay when 
   }
   assert(waits.every((wait, nth) => wait >= 1_500 && (nth === 0 || wait >= (waits[nth - 1] ?? 0))))
   assert((waits.at(-1) ?? 0) <= 151_000, waits.join(' '))
-  const { state, reason, nextPollMs } = await of.bots.relays.get(botId)
+  const { state, reason, next_poll: nextPoll } = await of.bots.relays.get(botId)
   assert.deepEqual([state, reason], ['paused', down.reason])
-  assert(nextPollMs !== undefined)
+  assert(nextPoll !== null)
   await of.origin.send()
   await until(() => typesOf(of).includes('relay.resumed'))
   assert.deepEqual(typesOf(of), ['relay.paused', 'relay.resumed'])

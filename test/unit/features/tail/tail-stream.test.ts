@@ -14,13 +14,8 @@ class Reader {
   readonly tail: TailStream
 
   constructor(hasPayloads = false) {
-    this.tail = new TailStream({
-      clock: this.clock,
-      hasPayloads,
-      onEnd: () => {
-        this.ends += 1
-      },
-      sink: {
+    this.tail = new TailStream(
+      {
         write: (bytes) => {
           this.text += bytes.toString()
           return !this.isFull
@@ -29,7 +24,12 @@ class Reader {
           this.isEnded = true
         },
       },
-    })
+      this.clock,
+      hasPayloads,
+      () => {
+        this.ends += 1
+      },
+    )
   }
 
   /** What was written since the last call, without the first line. */

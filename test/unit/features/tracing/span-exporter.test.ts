@@ -29,7 +29,7 @@ function setUp() {
     batches.push(batch)
     return new Promise((resolve) => answers.push(resolve))
   }
-  const exporter = new SpanExporter({ clock, counters, log, settings, send })
+  const exporter = new SpanExporter({ clock, counters, log }, settings, send)
   const report = (count: number): void => {
     for (let nth = 0; nth < count; nth++) exporter.report(oneSpan)
   }

@@ -14,7 +14,7 @@ import { eventQuestions } from '../../../../src/features/events/event-routes.ts'
 import { fleetQuestions } from '../../../../src/features/fleet/fleet-routes.ts'
 import { keyQuestions } from '../../../../src/features/keys/key-routes.ts'
 import { sessionQuestions } from '../../../../src/features/keys/session-routes.ts'
-import { historyQuestions } from '../../../../src/features/server/history-routes.ts'
+import { historyQuestions } from '../../../../src/features/server/server-routes.ts'
 import { nodeQuestions } from '../../../../src/nodes/node-routes.ts'
 
 const questions = {

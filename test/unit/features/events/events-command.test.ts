@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventJson, eventLine } from '../../../../src/features/events/event-line.ts'
+import { eventJson, eventLine } from '../../../../src/features/events/events-command.ts'
 
 const event = {
   name: 'queue.full',

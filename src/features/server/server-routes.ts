@@ -1,4 +1,7 @@
-/** GET /v1/history: what the server did in each minute of the last day. Nodes that do not answer are left out. */
+/**
+ * GET /v1/history: what the server did in each minute of the last day. Nodes that do not answer are left out.
+ * GET /v1/update-types: the types of updates that it knows. All workers and nodes know the same.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type QueryOf, querySchema, type ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
@@ -16,6 +19,9 @@ import {
 } from '../../kit/server-minute.ts'
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
+import { idPaths } from '../../queue/check/ordering-key.ts'
+import { lifeS } from '../../queue/check/time-to-live.ts'
+import { contractTypes, defaultTypesMask, isInMask, updateTypes } from '../../kit/update-types.ts'
 
 type Options = Pick<PrivateApiParts, 'isFirstWorker' | 'minutes'> & AskingRoute
 type HistoryJson = ResultOf<typeof serverOperations.getServerHistory>
@@ -30,12 +36,13 @@ export const historyQuestions = {
 
 type Answers = AnswersTo<typeof historyQuestions>
 
-export function addHistoryRoutes(app: FastifyInstance, options: Options): void {
+export function addServerRoutes(app: FastifyInstance, options: Options): void {
   const { isFirstWorker } = options
   const answers: Answers = {
     history: async ({ minutes }) => ({ minutes: isFirstWorker ? options.minutes(minutes) : [] }),
   }
   addAnswers(app, historyQuestions, answers, options)
+  addOperation(app, serverOperations.listUpdateTypes, async () => ({ types: knownTypes() }))
   addOperation(app, serverOperations.getServerHistory, ({ request, query }) =>
     historyOf({ ...options, answers }, request, query.minutes),
   )
@@ -78,4 +85,14 @@ function historyJson(first: number, minutes: readonly (ServerMinute | undefined)
       p99_ms: percentiles(mode, 0.99),
     })),
   }
+}
+
+function knownTypes(): ResultOf<typeof serverOperations.listUpdateTypes>['types'] {
+  return updateTypes.map((type, number) => ({
+    type,
+    is_added: number >= contractTypes.length,
+    is_default: isInMask(defaultTypesMask, number),
+    key_paths: [...(idPaths[number] ?? [])],
+    ttl: lifeS(number, undefined),
+  }))
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { deliveryBoundsMs } from '../../../../src/kit/histograms.ts'
-import { addHistoryRoutes } from '../../../../src/features/server/history-routes.ts'
+import { addServerRoutes } from '../../../../src/features/server/server-routes.ts'
 import type { ServerMinute } from '../../../../src/kit/server-minute.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
@@ -23,7 +23,7 @@ async function historyOf(own: readonly ServerMinute[], other: readonly ServerMin
   const clock = new FakeClock(lastMinute * 60_000 + 5_000)
   const asked: (readonly [owner: number, path: string])[] = []
   const app = Fastify()
-  addHistoryRoutes(app, {
+  addServerRoutes(app, {
     clock,
     isFirstWorker: true,
     isForwarded: () => false,
