@@ -16,6 +16,7 @@ import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import { KeptSweeper } from '../features/look-back/kept-sweeper.ts'
+import { BotFinder } from '../bots/bot-finder.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../api/token.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -220,6 +221,7 @@ async function featuresOf(
   for (const make of Object.values(features.modules)) {
     modules.list.push(await make({ ...given, modules, isShared, attempts, network }))
   }
+  modules.list.push(new BotFinder(clock, modules))
   return { registry, modules }
 }
 

@@ -11,7 +11,6 @@ import type { CallTable } from '../api/call-table.ts'
 import { callTable } from './api-operations.ts'
 
 export const workerModules: Readonly<Record<string, MakeModule>> = {
-  // Before the index of all bots, which finds the relays: without it, a relay goes on only when its bot is told to relay again.
   relay: relayModule,
   fleet: fleetModule,
   lookBack: lookBackModule,

@@ -13,11 +13,13 @@ import { fleetHealthMetrics, type GaugeName } from '../../kit/metrics.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Operation } from '../../shard/operations.ts'
 import type { Shard } from '../../shard/shard.ts'
-import type { DeadLetterId, ListedKind, StoredRecord } from '../../shard/records/stored-records.ts'
+import type { BotRecord } from '../../shard/records/bot-record.ts'
+import type { DeadLetterId, StoredRecord } from '../../shard/records/stored-records.ts'
 import { type Polls } from '../../delivery/attempts/health.ts'
 import { type Health, healthWords } from '../../kit/states.ts'
 import { type FollowedQueue, troublesOf } from '../../bots/hooks.ts'
 import type { BotCache } from '../../bots/bot-cache.ts'
+import { foundPerReadMax } from '../../bots/bot-finder.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { Config } from '../../config/config.ts'
 import {
@@ -69,13 +71,12 @@ interface Indexed {
   readonly stopping: AbortController
   /** When the shard was opened, monotonic. */
   readonly startedMs: number
+  /** Bots whose tokens are refused. */
+  readonly refused: number[]
   /** Resolves when the filling has ended, with or without success. */
-  filling: Promise<void>
-}
-
-/** An index that is filled. The signal ends the filling; the index then stays unfilled. */
-interface Filling extends Pick<Indexed, 'shard' | 'index'> {
-  readonly signal: AbortSignal
+  readonly filling: Promise<void>
+  /** Ends the filling. */
+  end(): void
 }
 
 /** A row, and what is in memory of its queue. */
@@ -87,13 +88,6 @@ interface Seen {
 
 type MaybeSeen = { readonly [key in keyof Seen]: Seen[key] | undefined }
 
-/** If a shard cannot be read for its index, the next try is after this time. Until then, lists name it as missing. */
-export const fleetFillRetryMs = 5_000
-/**
- * The fleet index of a shard is filled with this many records in one turn of the event loop. With 500, a collection of young
- * objects found so many alive that V8 enlarged their space: 20 MB more in each worker, at the same CPU time.
- */
-const fleetFilledPerReadMax = 100
 /** A question about all bots waits this long for shards that were just opened; the index of 25,000 bots takes about a second. */
 export const fleetFillWaitMs = 3_000
 /** The gauges of all bots are computed this often: more often than Prometheus usually asks, and 30,000 bots take 10 ms. */
@@ -118,8 +112,6 @@ export const fleetGaugeReadsMax = 100
 export class Fleet {
   readonly #parts: FleetParts
   readonly #shards = new Map<Shard, Indexed>()
-  /** Shards are filled one after the other, so that a start has time for requests. */
-  readonly #fills = new Mutex()
   readonly #reads = new Mutex()
   readonly #shown = new Map<GaugeName, number>()
   readonly #curves = new PendingCurves()
@@ -137,23 +129,27 @@ export class Fleet {
     this.#memory = new FleetMemory({ clock, times, troubles: this.#troubles })
   }
 
-  /** Call this when a shard was opened, and when it was read anew from disk. */
+  /** Call this when a shard was opened, and when it was read anew from disk. Its bots are found after that. */
   start(shard: Shard): void {
     this.forget(shard)
     if (this.#isClosed) return
     const { clock } = this.#parts
     this.#timer ??= every(clock, fleetGaugesPeriodMs, () => this.#showGauges())
-    const stopping = new AbortController()
-    const index = new FleetIndex()
-    const filling = this.#fills.run(() => this.#fill({ shard, index, signal: stopping.signal }))
+    let end = skip
+    const filling = new Promise<void>((resolve) => {
+      end = resolve
+    })
     const startedMs = clock.monotonicMs()
-    this.#shards.set(shard, { shard, index, stopping, startedMs, filling })
+    const made = { index: new FleetIndex(), stopping: new AbortController(), refused: [] }
+    this.#shards.set(shard, { shard, ...made, startedMs, filling, end })
   }
 
   /** The shard has left this worker. */
   forget(shard: Shard): void {
-    const index = this.#shards.get(shard)?.index
-    this.#shards.get(shard)?.stopping.abort()
+    const of = this.#shards.get(shard)
+    const index = of?.index
+    of?.stopping.abort()
+    of?.end()
     this.#shards.delete(shard)
     const isOfShard = (queue: QueueId): boolean => index?.row(queue) !== undefined
     this.#curves.forget(isOfShard)
@@ -241,55 +237,58 @@ export class Fleet {
     return this.#count(await this.#settled())
   }
 
-  async #fill(of: Filling): Promise<void> {
-    try {
-      await this.#readAll(of)
-    } catch {
-      // The shard reports that it cannot be read. An incomplete index is replaced.
-      this.#parts.clock.after(fleetFillRetryMs, () => {
-        if (this.#shards.get(of.shard)?.index === of.index) this.start(of.shard)
-      })
+  /** Call this with the bots of a shard, in pages. Commits must reach the index from before the first one is read. */
+  found(shard: Shard, bots: readonly StoredRecord<'b'>[]): void {
+    const of = this.#shards.get(shard)
+    if (of === undefined) return
+    of.index.fill('b', bots)
+    for (const { queue, record } of bots) {
+      if (this.#refuses(record)) of.refused.push(queue)
     }
   }
 
-  /** Reads a shard once to fill its index. Commits must reach the index from before this call on. */
-  async #readAll(filling: Filling): Promise<void> {
-    const { shard, index, signal } = filling
-    const refused = await this.#readRecords(filling)
-    await this.#readDeadLetters(filling)
-    await this.#memory.recall(filling, signal)
-    if (signal.aborted) return
+  /** Call this when all bots of a shard were found. Reads what else the index is filled with. */
+  async foundAll(shard: Shard): Promise<void> {
+    const of = this.#shards.get(shard)
+    if (of === undefined) return
+    const { index, refused, stopping } = of
+    await this.#readQueues(of)
+    await this.#readDeadLetters(of)
+    await this.#memory.recall(of, stopping.signal)
+    if (stopping.signal.aborted) return
     index.filled()
+    of.end()
     this.#warnOfRefused(shard, refused)
   }
 
-  /** Returns the bots whose tokens are refused. */
-  async #readRecords({ shard, index, signal }: Filling): Promise<readonly number[]> {
-    const { clock, attempts, modules } = this.#parts
-    const refused: number[] = []
-    for (const kind of ['b', 'w', 's'] as const) {
+  /** The shard cannot be read now, so its bots are found again. An incomplete index is replaced. */
+  unfound(shard: Shard): void {
+    this.start(shard)
+    this.#shards.get(shard)?.end()
+  }
+
+  async #readQueues({ shard, index, stopping: { signal } }: Indexed): Promise<void> {
+    const { clock, attempts } = this.#parts
+    for (const kind of ['w', 's'] as const) {
       for (let after = 0; ; ) {
-        const records = await shard.lists.records(kind, { after, limit: fleetFilledPerReadMax })
+        const records = await shard.lists.records(kind, { after, limit: foundPerReadMax })
         const last = records.at(-1)
-        if (signal.aborted) return refused
+        if (signal.aborted) return
         if (last === undefined) break
         index.fill(kind, records)
-        modules.each('found', shard, records.filter(isOfBot))
         // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
           attempts.restore(queue, { failures: webhook?.failures }, shard.clock.nowMs())
-          if (this.#refuses(record)) refused.push(queue)
         }
         after = last.queue
         await nextTurn(clock)
       }
     }
-    return refused
   }
 
-  async #readDeadLetters({ shard, index, signal }: Filling): Promise<void> {
-    const limit = fleetFilledPerReadMax
+  async #readDeadLetters({ shard, index, stopping: { signal } }: Indexed): Promise<void> {
+    const limit = foundPerReadMax
     for (let after: DeadLetterId | undefined; !signal.aborted; ) {
       const page = await shard.lists.deadLetters({ after, limit })
       if (signal.aborted) return
@@ -300,9 +299,8 @@ export class Fleet {
     }
   }
 
-  #refuses(record: StoredRecord<ListedKind>['record']): boolean {
-    const isForeign = 'secrets' in record && record.secrets[0]?.isForeign === true
-    return isForeign && !this.#parts.config.foreignTokens
+  #refuses({ secrets }: BotRecord): boolean {
+    return secrets[0]?.isForeign === true && !this.#parts.config.foreignTokens
   }
 
   /** A bot whose token is refused looks like a bot that is turned off. */
@@ -531,6 +529,8 @@ export class Fleet {
   }
 }
 
+const skip = (): void => undefined
+
 type Mutable<T> = { -readonly [key in keyof T]: T[key] }
 type Sums = Mutable<Omit<FleetCounts, 'health'>> & {
   readonly health: Mutable<FleetCounts['health']>
@@ -545,8 +545,4 @@ function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): numb
   const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
   if (pendingCount === 0 || row.oldestAtS === undefined) return undefined
   return Math.max(0, Math.floor(nowMs / 1_000) - row.oldestAtS)
-}
-
-function isOfBot(listed: StoredRecord<ListedKind>): listed is StoredRecord<'b'> {
-  return 'username' in listed.record
 }

@@ -15,6 +15,9 @@ export function fleetHooks(fleet: Fleet): WorkerModule {
   return {
     addCalls: (app, api) => addFleetRoutes(app, fleet, api),
     served: (shard) => fleet.start(shard),
+    found: (shard, bots) => fleet.found(shard, bots),
+    foundAll: (shard) => fleet.foundAll(shard),
+    unfound: (shard) => fleet.unfound(shard),
     committed: (shard, operations) => fleet.committed(shard, operations),
     left: (shard) => fleet.forget(shard),
     followed: (queue) => fleet.followed(queue),

@@ -1,6 +1,6 @@
 /**
- * The relays of the shards of a worker. They are found among the records that the index of all bots reads when a shard is
- * opened (fleet.ts), run until the shard leaves, and stop alone when their bot has none any more.
+ * The relays of the shards of a worker. They are found among the bots that are read when a shard is opened (bot-finder.ts), run
+ * until the shard leaves, and stop alone when their bot has none any more.
  */
 
 import { PostboteError } from '../../kit/errors.ts'

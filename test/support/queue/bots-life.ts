@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { Fleet } from '../../../src/features/fleet/fleet.ts'
+import { BotFinder } from '../../../src/bots/bot-finder.ts'
 import { fleetHooks } from '../../../src/features/fleet/module.ts'
 import type { QueueTimes } from '../../../src/features/fleet/queue-times.ts'
 import { BotRegistry } from '../../../src/bots/registry.ts'
@@ -209,6 +210,7 @@ export class BotsLife {
   readonly modules = new Modules<WorkerModule>()
   readonly registry: BotRegistry
   readonly fleet: Fleet
+  readonly finder: BotFinder
   readonly relays: RelayJobs
   readonly replays: ReplayJobs
   readonly portalLinks: PortalLinks
@@ -283,12 +285,18 @@ export class BotsLife {
     )
     // Without relays, tests that ask about all bots start the fleet.
     const unstarted = options.relays === undefined ? { served: () => undefined } : {}
+    this.finder = new BotFinder(clock, this.modules)
     const portal = { url: undefined, frame: new PortalFrame('key') }
     this.modules.list.push(
       portalHooks(this.portalLinks, { bots: this.registry, clock, portal }),
       relayHooks(this.relays, this.registry),
       { ...fleetHooks(this.fleet), ...unstarted },
       lookBackHooks(this.replays, this.registry),
+      {
+        served: (shard) => this.finder.served(shard),
+        left: (shard) => this.finder.left(shard),
+        ...unstarted,
+      },
     )
   }
 
@@ -301,6 +309,14 @@ export class BotsLife {
       else await bots.addShard(index, store(index), options.idempotencyKeysPerDayMax)
     }
     return bots
+  }
+
+  /** Starts the fleet, as a worker starts it with each shard. */
+  startFleet(shards: readonly Shard[] = this.lives.map(({ shard }) => shard)): void {
+    for (const shard of shards) {
+      this.fleet.start(shard)
+      this.finder.served(shard)
+    }
   }
 
   async addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {

@@ -104,7 +104,7 @@ test('without the option the log says how many bots have such a token, and with 
     const warn = (fields: object, text: string): void => void warned.push([fields, text])
     const log = { debug: warn, error: warn, warn }
     const bots = await BotsLife.open({ takesForeignTokens, store: () => store, log })
-    for (const { shard } of bots.lives) bots.fleet.start(shard)
+    bots.startFleet()
     assert.equal((await bots.fleet.summary()).length, 1)
     const text =
       'bots with tokens that another server has made get 401, because --foreign-tokens is not set'

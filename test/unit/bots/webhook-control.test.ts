@@ -352,7 +352,7 @@ test('the health of a webhook survives the process, and is written seldom', asyn
   await bots.close()
 
   const again = await BotsLife.open({ store: () => store, clock: bots.clock })
-  again.fleet.start(again.lives[0]!.shard)
+  again.startFleet()
   const [sums] = await again.fleet.summary()
   assert.equal(sums?.counts.health.failing, 1, 'before the bot is loaded')
   await again.registry.bots.load([100])

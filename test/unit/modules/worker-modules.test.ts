@@ -88,6 +88,33 @@ test('a server starts without relays: openapi.json lacks just their calls, and t
   assert.deepEqual({ ...paths, [`${lacking[0]}`]: all[`${lacking[0]}`] }, all)
 })
 
+test('a relay of before goes on after a restart, with or without the index of all bots', async (t) => {
+  const directory = temporaryDirectory(t)
+  let registry: BotRegistry | undefined
+  const bots: MakeModule = (parts) => {
+    registry = parts.registry
+    return {}
+  }
+  const first = await served(t, directory, { ...allFeatures, modules: { bots } })
+  await registry?.register({ botId, firstName: 'A', username: 'a_bot' })
+  const relay = { from: 'https://example.com', originBotId: 1, sealedToken: 'x', setAtMs: 1 }
+  await registry?.changeRecord(botId, (record) => ({ record: { ...record, relay } }))
+  await first.end()
+  const { fleet: _fleet, ...others } = workerModules
+  for (const modules of [others, workerModules]) {
+    const server = await served(t, directory, { ...allFeatures, modules })
+    const deadlineMs = performance.now() + 60_000
+    let shown = await server.get(`/v1/bots/${botId}/relay`)
+    // A relay that was not found yet knows no time of its pause.
+    while (shown.since === null && performance.now() < deadlineMs) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      shown = await server.get(`/v1/bots/${botId}/relay`)
+    }
+    assert.notEqual(shown.since, null)
+    await server.end()
+  }
+})
+
 interface Feature {
   /** The names of its modules. */
   readonly modules?: readonly (keyof typeof workerModules)[]

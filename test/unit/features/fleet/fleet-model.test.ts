@@ -4,7 +4,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Modules } from '../../../../src/kit/modules.ts'
 import { silentLog } from '../../../support/kit/silent-log.ts'
+import { BotFinder } from '../../../../src/bots/bot-finder.ts'
 import { Fleet } from '../../../../src/features/fleet/fleet.ts'
+import { fleetHooks } from '../../../../src/features/fleet/module.ts'
+import type { WorkerModule } from '../../../../src/worker/module.ts'
 import { nextTurn } from '../../../../src/kit/clock.ts'
 import { unreachable } from '../../../../src/kit/errors.ts'
 import {
@@ -207,20 +210,22 @@ async function open(draw: () => number) {
   const clock = new FakeClock()
   const life = new ShardLife(new LateStore(new MemoryStore(), draw), clock)
   const { shard } = life
+  const modules = new Modules<WorkerModule>()
   const fleet = new Fleet({
     clock,
     counters: new TestCounters(),
     log: silentLog,
     report: () => undefined,
     attempts: new AttemptLogs(),
-    modules: new Modules(),
+    modules,
     bots: { loadedQueue: () => undefined, shards: [] },
     config: { foreignTokens: false },
   })
   life.onCommitted = (operations) => fleet.committed(shard, operations)
   await shard.open()
   for (const queue of queues) shard.track(queue, freshState())
-  return { clock, shard, fleet }
+  modules.list.push(fleetHooks(fleet), new BotFinder(clock, modules))
+  return { clock, shard, fleet, start: () => modules.each('served', shard) }
 }
 
 async function assertSame(fleet: Fleet, model: Model, clock: FakeClock): Promise<void> {
@@ -265,10 +270,10 @@ test('the fleet knows what a naive model knows, whenever its filling began and h
   })
   const property = fc.asyncProperty(history, async ({ choices, startAt, turns }) => {
     let drawn = 0
-    const { clock, shard, fleet } = await open(() => turns[drawn++ % turns.length]!)
+    const { clock, shard, fleet, start } = await open(() => turns[drawn++ % turns.length]!)
     const model = new Model()
     for (const [nth, each] of choices.entries()) {
-      if (nth === startAt) fleet.start(shard)
+      if (nth === startAt) start()
       clock.jump(1_000)
       const operations = model.operations(each, Math.floor(clock.nowMs() / 1_000))
       const done = shard.commit(operations, { waited: each.isWaited })
@@ -277,7 +282,7 @@ test('the fleet knows what a naive model knows, whenever its filling began and h
       // A question may come at any time; what it reads may be outdated before it has read it.
       if (each.asks) void fleet.summary()
     }
-    if (startAt >= choices.length) fleet.start(shard)
+    if (startAt >= choices.length) start()
     await whileTimePasses(clock, shard.commit([], { waited: true }))
     await settle()
     await whileTimePasses(clock, assertSame(fleet, model, clock))

@@ -18,7 +18,7 @@ const minutes = (): readonly ServerMinute[] => []
 /** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
 async function setUp() {
   const bots = await BotsLife.open({ shards: 2 })
-  for (const { shard } of bots.lives) bots.fleet.start(shard)
+  bots.startFleet()
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
   const payer = new TestPayer()

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type FleetQuery, stuckAfterMs } from '../../../../src/features/fleet/fleet-status.ts'
 import {
-  fleetFillRetryMs,
   fleetFillWaitMs,
   fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
 } from '../../../../src/features/fleet/fleet.ts'
+import { findRetryMs } from '../../../../src/bots/bot-finder.ts'
 import { lastPollsPeriodMs } from '../../../../src/features/fleet/fleet-memory.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
@@ -21,7 +21,7 @@ const skip = (): void => undefined
 /** Bots whose fleet is started, as a worker starts it. */
 async function open(options: BotsLifeOptions = {}): Promise<BotsLife> {
   const bots = await BotsLife.open(options)
-  for (const { shard } of bots.lives) bots.fleet.start(shard)
+  bots.startFleet()
   return bots
 }
 
@@ -415,7 +415,7 @@ test('a shard that cannot be read is left out, and found again later', async () 
   const plain = await bots.fleet.page({ after: 0, limit: 9 })
   assert.deepEqual(plain.shards, [0])
   isBroken = false
-  await bots.clock.advance(fleetFillRetryMs)
+  await bots.clock.advance(findRetryMs)
   assert.deepEqual(await select(bots, { state: 'idle' }), [100, 101])
 })
 
@@ -459,7 +459,7 @@ test('a shard that has left, or was read anew, is counted once', async () => {
   for (const botId of [100, 101]) await bots.register(botId)
   await bots.push(bots.request(100), bots.request(101))
   const [even, odd] = bots.lives
-  bots.fleet.start(even!.shard)
+  bots.startFleet([even!.shard])
   bots.fleet.forget(odd!.shard)
   const { counts, shards } = await fleetSums(bots.fleet)
   assert.deepEqual(shards, [0])

@@ -149,7 +149,7 @@ test('an answer is dropped whose shard has left meanwhile, and the next owner st
   assert.equal(recordOf(of)?.offset, undefined)
   assert.deepEqual(await pending(of), [])
   of.bots.relays.start(shard)
-  of.bots.fleet.start(shard)
+  of.bots.startFleet([shard])
   await of.origin.send(update(7))
   await untilPolled(of)
   assert.deepEqual(await pending(of), [7])
@@ -564,7 +564,7 @@ test('the health of a bot says why its relay is paused, also where no origin is 
   const without = await BotsLife.open({ store: () => of.store })
   for (const { shard } of without.lives) {
     without.relays.start(shard)
-    without.fleet.start(shard)
+    without.startFleet([shard])
   }
   await without.fleet.summary()
   await without.clock.advance(1_000)
