@@ -50,7 +50,7 @@ interface Counted {
 }
 
 /** One read of a queue that is too long for memory returns this many updates: five getUpdates responses. */
-const queuePageUpdates = 500
+export const queuePageUpdates = 500
 /** One read of ids alone returns this many; each takes 40 bytes in memory, so this is 200 KB. */
 export const queuePageIds = 5_000
 /**
@@ -179,9 +179,10 @@ export class QueueReader {
       } finally {
         this.#counted = undefined
       }
-      assert(counted.count >= 0 && counted.bytes >= 0, 'an update that has left is counted once')
+      // A dispatcher may have read updates before they were damaged. They were not counted, and have left.
+      const [count, bytes] = [Math.max(counted.count, 0), Math.max(counted.bytes, 0)]
       // Returns undefined if other calls have removed everything during the scan.
-      return this.#backlog.advance(to, counted)
+      return this.#backlog.advance(to, { ...counted, count, bytes })
     })
   }
 

@@ -30,6 +30,7 @@
  */
 import { crc32 } from 'node:zlib'
 import type { StoreEntry } from '../../store/store.ts'
+import { updateIdOfKey } from './record-keys.ts'
 import { traceBytes, traceHexOf, traceparentOfHex } from '../../kit/tracing/traceparent.ts'
 
 const version = 2
@@ -388,12 +389,16 @@ export function encodeKeptRun(key: Buffer, run: KeptRunRecord): Buffer {
  * @throws UnknownRecordVersionError
  */
 export function decodeKeptRun(entry: StoreEntry): KeptRunRecord {
-  const { value } = entry
+  const { key, value } = entry
   assertIntact(entry, keptRunBytes)
+  const end = value.readUInt32BE(8)
+  // An import may bring any record with a CRC. What a run has is deleted with it, in the turn of a commit.
+  if (end < updateIdOfKey(key))
+    throw new DamagedRecordError('an end that is not before the first id')
   return {
     reason: leaveReasonOf(value.readUInt8(1)),
     leftAtMs: value.readUIntBE(2, 6),
-    end: value.readUInt32BE(8),
+    end,
     count: value.readUInt32BE(12),
     bytes: value.readDoubleBE(16),
   }

@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeliveryState } from '../../../src/delivery/state.ts'
+import { queuePageUpdates } from '../../../src/queue/queue-reader.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 
 class Webhook {
   readonly life: QueueLife
@@ -262,4 +266,35 @@ test('an update that is delivered while a drop counts those on disk is counted o
     assert.equal(life.queue.pendingCount, 100)
     assert.equal(life.queue.pendingBytes, 100 * '"message":{}'.length)
   }
+})
+
+/** Calls back before a read of updates, the first one being read 1. */
+class WatchedStore extends MemoryStore {
+  onRead: ((nth: number) => void) | undefined
+  #reads = 0
+
+  override async range(options: RangeOptions): Promise<readonly StoreEntry[]> {
+    const isOfUpdates = options.gte[0] === kinds.update.prefix && options.keysOnly !== true
+    if (this.onRead !== undefined && isOfUpdates) this.onRead(++this.#reads)
+    return super.range(options)
+  }
+}
+
+test('updates that are damaged on disk are dropped while the webhook delivers some that it had read before', async () => {
+  const store = new WatchedStore()
+  const life = await QueueLife.open({ store, windowBytes: 0 })
+  const ids = await life.push(queuePageUpdates * 3)
+  const [, ...held] = await life.wait(life.queue.pendingAfter(0, 3))
+  const damaged = ids.slice(1).map((id) => {
+    return { type: 'put', key: kinds.update.key(life.id, id), value: Buffer.alloc(1) } as const
+  })
+  await store.write(damaged, { sync: true })
+  // The page that had them is counted by then.
+  store.onRead = (nth) => {
+    if (nth === 2) life.queue.remove(held)
+  }
+  const to = ids[queuePageUpdates * 2] ?? 0
+  await life.wait(life.queue.advance(to, 'drop'))
+  await life.wait(life.queue.advance(life.queue.nextId, 'drop'))
+  assert.equal(life.queue.pendingCount, 0)
 })

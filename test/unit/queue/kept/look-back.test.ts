@@ -398,3 +398,23 @@ test('a key is found as it was pushed, as it is stored, and by the ids that keys
   assert.deepEqual(stored.filter(keysMeantBy('business_connection_id=c1')), ['bc1/42', 'bc1/43'])
   assert.deepEqual(stored.filter(keysMeantBy('from.id=42')), ['q42'])
 })
+
+test('a run that ends before it begins, as an import may bring it, is damaged: what it has is not deleted by numbers that run backwards', async () => {
+  const life = await openKeeping()
+  const [first = 0, second = 0] = await life.push(3)
+  life.queue.advance(second, 'confirm')
+  await life.clock.advance(50)
+  const backwards = {
+    reason: 'confirmed',
+    leftAtMs: 1,
+    end: first - 7,
+    count: 1,
+    bytes: 12,
+  } as const
+  await life.store.write([kinds.keptRun.put(backwards, life.id, first)], { sync: true })
+  const { shard } = life.life
+  await life.wait(trimKept({ id: life.id, shard }, { leftFromMs: Infinity, bytes: 0 }))
+  const [pushed] = await life.wait(life.push())
+  assert.equal(life.queue.pendingCount, 3)
+  assert.ok(pushed)
+})
