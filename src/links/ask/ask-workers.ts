@@ -108,8 +108,11 @@ export async function askWorkers<Rows extends Questions, Name extends keyof Rows
   })
   const late = sleep(clock, withinMs, signal)
   try {
-    answered.push({ answer: await answers[name](input), isOtherNode: false })
-    await Promise.race([Promise.all(others), late])
+    const own = answers[name](input).then((answer) => {
+      answered.push({ answer, isOtherNode: false })
+    })
+    // All at once: another worker may break its promise, as with an answer that is no JSON, while this one still thinks.
+    await Promise.all([own, Promise.race([Promise.all(others), late])])
   } finally {
     over.abort()
   }

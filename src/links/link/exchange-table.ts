@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 
 /**
- * The open exchanges of a link by their numbers, which only rise.
+ * The open exchanges of a link by their numbers, which rise, and begin again after 32 bits.
  *
  * This is no Map. A Map whose entries come and go is copied to a new table again and again; each table refers to the next
  * one, and keeps what it held. Once a dead table is in the old generation, all later tables follow it there with their
@@ -11,6 +11,12 @@ import assert from 'node:assert/strict'
 export class ExchangeTable<Exchange> {
   #open: Record<number, Exchange> = {}
   #size = 0
+  #last: number
+
+  /** @param last - the number before the first one of `nextNumber` */
+  constructor(last = 0) {
+    this.#last = last
+  }
 
   get size(): number {
     return this.#size
@@ -18,6 +24,13 @@ export class ExchangeTable<Exchange> {
 
   get(exchange: number): Exchange | undefined {
     return this.#open[exchange]
+  }
+
+  /** Returns a number for a new exchange. A stream may still have its own when all others were used once: in days, on a busy link. */
+  nextNumber(): number {
+    do this.#last = (this.#last + 1) >>> 0
+    while (this.#last === 0 || this.#open[this.#last] !== undefined)
+    return this.#last
   }
 
   /** The number must not be open. */

@@ -81,7 +81,6 @@ export class OwnerLink implements CallLink {
   #writer: FrameWriter | undefined
   /** For the next attempt, or for the end of the current one. */
   #timer: Timer | undefined
-  #lastExchange = 0
   #endsWhenIdle = false
   #isLeaving = false
   #isClosed = false
@@ -105,8 +104,8 @@ export class OwnerLink implements CallLink {
 
   /** Begins a request; its response goes to the receiver. With `hasBody` the caller writes and ends the body. */
   call(request: LinkRequest, receiver: ResponseReceiver): LinkCall {
-    this.#lastExchange = (this.#lastExchange + 1) >>> 0
-    const call = new LinkCall(this, { ...request, exchange: this.#lastExchange, receiver })
+    const exchange = this.#calls.nextNumber()
+    const call = new LinkCall(this, { ...request, exchange, receiver })
     if (this.#writer !== undefined) this.#start(call)
     else this.#waiting.push({ call, untilMs: this.#clock.monotonicMs() + peerConnectWaitMs })
     return call

@@ -16,7 +16,7 @@ const named = asks<{ readonly username: string }, readonly number[]>('bots-named
 )
 
 /** Three other workers; the last one is of another node. */
-function setUp(paid?: PaidQuestion) {
+function setUp(paid?: PaidQuestion, here = async (): Promise<readonly number[]> => [0]) {
   const clock = new FakeClock()
   const asked: { readonly owner: number; readonly path: string; stream: FakeOwnerStream }[] = []
   const owners = {
@@ -33,7 +33,7 @@ function setUp(paid?: PaidQuestion) {
       return stream
     },
   }
-  const answersHere = { named: async () => [0] }
+  const answersHere = { named: here }
   const answers = askWorkers(
     { clock, owners, answers: answersHere, ...(paid && { paid }) },
     { named },
@@ -86,4 +86,11 @@ test('a question that costs much waits for its payer before anybody is asked, wh
   const refused = setUp({ payer, costMs: 3 })
   await assert.rejects(refused.answers, { code: 'TOO_MANY_REQUESTS' })
   assert.equal(refused.asked.length, 0)
+})
+
+test('an answer that is no JSON fails the question, also while this worker still thinks', async () => {
+  const { asked, answers } = setUp(undefined, () => new Promise(() => undefined))
+  asked[0]!.stream.answer().end('[1,')
+  await assert.rejects(answers, SyntaxError)
+  assert(asked.every(({ stream }, nth) => nth === 0 || stream.isDestroyed))
 })

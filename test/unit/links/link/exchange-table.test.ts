@@ -17,3 +17,9 @@ test('a table that is cleared returns what it had', () => {
   assert.deepEqual(table.clear().toSorted(), ['no 1', 'no 2', 'no 3'])
   assert.deepEqual([table.size, table.values(), table.get(1)], [0, [], undefined])
 })
+
+test('numbers begin again after 32 bits, and pass by 0 and those that are open', () => {
+  const table = new ExchangeTable<string>(0xff_ff_ff_fe)
+  table.add(1, 'stream')
+  assert.deepEqual([table.nextNumber(), table.nextNumber()], [0xff_ff_ff_ff, 2])
+})
