@@ -108,11 +108,11 @@ export async function askWorkers<Rows extends Questions, Name extends keyof Rows
   })
   const late = sleep(clock, withinMs, signal)
   try {
-    const own = answers[name](input).then((answer) => {
-      answered.push({ answer, isOtherNode: false })
-    })
+    const own = async (): Promise<void> => {
+      answered.push({ answer: await answers[name](input), isOtherNode: false })
+    }
     // All at once: another worker may break its promise, as with an answer that is no JSON, while this one still thinks.
-    await Promise.all([own, Promise.race([Promise.all(others), late])])
+    await Promise.all([own(), Promise.race([Promise.all(others), late])])
   } finally {
     over.abort()
   }
