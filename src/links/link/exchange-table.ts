@@ -1,8 +1,7 @@
+/** The open exchanges of a link by their numbers, which rise, and begin again after 32 bits. */
 import assert from 'node:assert/strict'
 
 /**
- * The open exchanges of a link by their numbers, which rise, and begin again after 32 bits.
- *
  * This is no Map. A Map whose entries come and go is copied to a new table again and again; each table refers to the next
  * one, and keeps what it held. Once a dead table is in the old generation, all later tables follow it there with their
  * exchanges, requests and responses, until the next full collection. On Node 20 that was half of the CPU time of a
