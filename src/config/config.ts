@@ -6,13 +6,14 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
+import { isDeepStrictEqual } from 'node:util'
+import { isIP } from 'node:net'
 import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
-import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
+import { environmentName, type OptionRow, optionRows, optionTable } from './config-options.ts'
 import { isSocketPath, type Kind, path, refused } from './config-values.ts'
 import { otlpProblems } from './otlp-settings.ts'
 import { type Given, readFlags } from './read-flags.ts'
-import { isServiceLink } from './service-links.ts'
 
 type Rows = typeof optionTable
 type ValueOf<K> = K extends Kind<infer T> ? T : never
@@ -296,4 +297,65 @@ function reasonOf(got: unknown): string {
   if (typeof got === 'string') return got
   if (!(got instanceof Error)) return 'another failure'
   return 'code' in got && typeof got.code === 'string' ? got.code : got.name
+}
+
+/**
+ * The environment variables that Kubernetes makes for each Service of a namespace, unless enableServiceLinks is false. A Service
+ * whose name begins with postbote has them below POSTBOTE, and they are no options, although `postbote-http` and `postbote-admin`
+ * make POSTBOTE_HTTP_PORT and POSTBOTE_ADMIN_PORT:
+ *
+ *     NAME_SERVICE_HOST=10.0.0.11           NAME_PORT=tcp://10.0.0.11:8081
+ *     NAME_SERVICE_PORT=8081                NAME_PORT_8081_TCP=tcp://10.0.0.11:8081
+ *     NAME_SERVICE_PORT_PRIVATE=8082        NAME_PORT_8081_TCP_PROTO=tcp, ..._PORT=8081, ..._ADDR=10.0.0.11
+ *
+ * A variable of such a name with a value of another form is no such variable. Pure.
+ */
+type Form = (value: string) => boolean
+
+const isPort: Form = (value) => /^\d{1,5}$/.test(value)
+const isAddress: Form = (value) => isIP(value) !== 0
+const isProtocol: Form = (value) => /^(tcp|udp|sctp)$/.test(value)
+
+const isPlace: Form = (value) => {
+  const [, host = '', port = ''] = /^(?:tcp|udp|sctp):\/\/(.{1,100}):(\d{1,5})$/.exec(value) ?? []
+  return isPort(port) && isAddress(host.replace(/^\[(.*)\]$/, '$1'))
+}
+
+/** By how the names end. */
+const forms: readonly (readonly [end: RegExp, form: Form])[] = [
+  [/_PORT_\d{1,5}_(TCP|UDP|SCTP)$/, isPlace],
+  [/_PORT_\d{1,5}_(TCP|UDP|SCTP)_PROTO$/, isProtocol],
+  [/_PORT_\d{1,5}_(TCP|UDP|SCTP)_PORT$/, isPort],
+  [/_PORT_\d{1,5}_(TCP|UDP|SCTP)_ADDR$/, isAddress],
+  [/_SERVICE_HOST$/, isAddress],
+  [/_SERVICE_PORT(_[A-Z0-9_]{1,63})?$/, isPort],
+  [/_PORT$/, isPlace],
+]
+
+/** Returns whether a variable is one that Kubernetes makes. */
+export function isServiceLink(name: string, value: string): boolean {
+  return forms.some(([end, form]) => end.test(name) && form(value))
+}
+
+/**
+ * The options with which a reload starts the new workers: the options that were read anew, except those that belong to
+ * the primary or must always be the same in all workers.
+ */
+export interface ReloadedConfig {
+  readonly config: Config
+  /** The names of options that have changed and take effect only after a restart. */
+  readonly needRestart: readonly string[]
+}
+
+export function reloadedConfig(running: Config, read: Config): ReloadedConfig {
+  const kept: Record<string, unknown> = {}
+  const needRestart: string[] = []
+  const rows: Readonly<Record<string, OptionRow>> = optionTable
+  const [now, then] = [new Map(Object.entries(running)), new Map(Object.entries(read))]
+  for (const [field, { name, needsRestart }] of Object.entries(rows)) {
+    if (needsRestart === undefined) continue
+    kept[field] = now.get(field)
+    if (!isDeepStrictEqual(then.get(field), now.get(field))) needRestart.push(name)
+  }
+  return { config: { ...read, ...kept }, needRestart }
 }

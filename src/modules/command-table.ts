@@ -55,7 +55,7 @@ export const commandTable: readonly CommandRow[] = [
 // Without a database, a command does not load the client of databases.
 
 async function importBackup<Result>(order: DatabaseImport<Result>): Promise<Result> {
-  const nodes = await import('../nodes/commands/import-backup.ts')
+  const nodes = await import('../nodes/commands/cluster-databases.ts')
   return nodes.importBackup(order)
 }
 

@@ -27,11 +27,10 @@ import {
   type ServerStatus,
 } from '../cli/serve/command-socket.ts'
 import { clusterPortProblems } from '../config/cluster-config.ts'
-import { type Config, ConfigError } from '../config/config.ts'
+import { type Config, ConfigError, reloadedConfig } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import { addressElsewhere, listenersOf } from '../cli/serve/listeners-of.ts'
 import { LogOfServer } from '../cli/output/log.ts'
-import { reloadedConfig } from '../config/reloaded-config.ts'
 import {
   type DataDirectory,
   ensureAdminKey,

@@ -21,7 +21,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { type AddedType, numberedTypes, storedType } from '../kit/added-type.ts'
 import { shardsMax, socketPathBytesMax } from '../kit/limits.ts'
 import {
@@ -31,11 +31,9 @@ import {
   readDirectoryRecord,
   writeDirectoryRecord,
 } from './records/directory-record.ts'
-import { openToAllWarnings } from '../store/is-open-to-all.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
-import { exists } from '../store/exists.ts'
-import { numbersIn } from '../store/numbers-in.ts'
+import { exists, numbersIn, openToAllWarnings } from '../store/at-path.ts'
 
 /** A directory that an import fills. It is there until the shards have their final place. */
 export const unfinishedImportName = 'unfinished-import'
@@ -275,4 +273,18 @@ async function keepPrivate(path: string, mode: number, warnings: string[]): Prom
       `${path} belongs to another user and has mode ${was}, which gives other users access: run chmod go= on it`,
     )
   }
+}
+
+/** Lists the copies of damaged files, as paths relative to the data directory. An operator moves them away. */
+export async function damagedFiles(
+  dataDir: string,
+  shards: number,
+  files: Pick<StoreFiles, 'damagedCopies'> | undefined,
+): Promise<readonly string[]> {
+  const found: string[] = []
+  for (let shard = 0; shard < shards; shard++) {
+    const copies = (await files?.damagedCopies(shardPath(dataDir, shard))) ?? []
+    for (const copy of copies) found.push(relative(dataDir, copy))
+  }
+  return found
 }

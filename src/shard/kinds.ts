@@ -21,9 +21,8 @@ import {
   queuePart,
   timePart,
 } from './records/record-keys.ts'
-import { RecordKind } from './records/record-kind.ts'
+import { movedReplay, movedSettings, movedUpdate, RecordKind } from './records/record-kind.ts'
 import type { ReplayRecord } from './records/replay-record.ts'
-import { movedReplay, movedSettings, movedUpdate } from './records/type-moves.ts'
 
 const { ofJson } = record
 const updateId = idPart('updateId')

@@ -12,7 +12,7 @@
 import { type Clock, sleep } from '../kit/clock.ts'
 import { changesOf } from '../kit/changes-of.ts'
 import { Waiters } from '../kit/waiters.ts'
-import { NotOwnerError } from '../store/not-owner-error.ts'
+import { NotOwnerError } from '../store/store-engine.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../kit/surroundings.ts'
 

@@ -90,3 +90,11 @@ export interface OpenedStore {
   /** Returns whether the store can be written. Used after a failed write, before it is opened again. */
   probe(): Promise<boolean>
 }
+
+/** Another process owns the shard: it cannot be opened here. */
+export class NotOwnerError extends Error {
+  constructor(shard: number, owner: string) {
+    super(`shard ${shard} belongs to ${owner}`)
+    this.name = 'NotOwnerError'
+  }
+}

@@ -2,7 +2,7 @@
 import type { Readiness } from '../private-api/private-api-parts.ts'
 import type { ShardMap } from '../process/shard-map.ts'
 import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
-import { damagedFiles } from '../shard/damaged-files.ts'
+import { damagedFiles } from '../shard/data-directory.ts'
 import { shardTroubles } from '../shard/recovery/shard-marks.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
 import type { Databases } from './databases.ts'

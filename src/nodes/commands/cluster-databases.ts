@@ -17,6 +17,8 @@ import { type PgUrl, shownUrls } from '../../api/pg-url.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import { createLog } from '../../cli/output/log.ts'
 import { readClusterRows, withDatabases } from './with-databases.ts'
+import { ConfigError } from '../../config/config.ts'
+import type { DatabaseImport } from '../../features/backup/import-command.ts'
 
 export interface ClusterDatabases {
   readonly urls: readonly PgUrl[]
@@ -97,4 +99,27 @@ export async function fillDatabases<Result>(
   const result = await work()
   await withDatabases(urls, (forEach) => forEach((connection) => setFinished(connection, types)))
   return result
+}
+
+/** Runs `work`, which brings a backup into the empty databases of a new cluster, while no server may use them. */
+export function importBackup<Result>({
+  config: { databases, shards },
+  types: given,
+  work,
+}: DatabaseImport<Result>): Promise<Result> {
+  return useDatabases(databases, async (cluster) => {
+    const shown = shownUrls(databases)
+    if (shards !== undefined && shards !== cluster.shards) {
+      throw new ConfigError([`--shards ${shards}: expected ${cluster.shards}, which ${shown} has`])
+    }
+    const { open, rows } = cluster
+    const types = [...new Set([...(rows[0]?.types ?? []), ...given])]
+    await assertEmpty(cluster)
+    const target = { shown, shards: cluster.shards, hasMarks: false, open, bound: nothing }
+    return fillDatabases(cluster, types, () => work(target, types))
+  })
+}
+
+async function nothing(): Promise<void> {
+  // A database loses no ids, and needs no bound of them.
 }

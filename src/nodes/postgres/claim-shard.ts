@@ -5,7 +5,7 @@
  * long, as when the machine of that owner is gone, it ends the connection that holds the row, once.
  */
 import type { PgConnection } from './pg-connection.ts'
-import { NotOwnerError } from '../../store/not-owner-error.ts'
+import { NotOwnerError } from '../../store/store-engine.ts'
 import { lockNotAvailable, sqlState } from './sql-state.ts'
 import { claimStatement, endOwnerStatement, ownerStatement } from './named-statement.ts'
 import { notifyChange } from './notify-change.ts'

@@ -2,7 +2,7 @@
  * The rows of nodes and shards, in one database of the cluster. A kept connection beats and reads, and listens to what
  * other connections change (notify-change.ts).
  */
-import { PgConnection } from './pg-connection.ts'
+import { PgConnection, ReopeningConnection } from './pg-connection.ts'
 import { joinObstacles } from '../membership/join.ts'
 import type {
   ClusterRows,
@@ -18,7 +18,6 @@ import type {
   ShardRow,
 } from '../../store/node-table.ts'
 import { knowsTypesSetting } from './cluster-row.ts'
-import { ReopeningConnection } from './reopening-connection.ts'
 import { listenToChanges, notifyChange } from './notify-change.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'

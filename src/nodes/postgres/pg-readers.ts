@@ -7,8 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { pgReadersMax } from '../../store/limits.ts'
-import { ReopeningConnection } from './reopening-connection.ts'
-import { PgConnection, type PgServerLife } from './pg-connection.ts'
+import { PgConnection, type PgServerLife, ReopeningConnection } from './pg-connection.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
 
 export class PgReaders {

@@ -22,7 +22,6 @@ import {
   type StoreSnapshot,
   WriteRefused,
 } from '../../store/store.ts'
-import { byteaArray } from './bytea-array.ts'
 import { claimShard, type PgOwner, writerName } from './claim-shard.ts'
 import { PgConnection } from './pg-connection.ts'
 import { isWrongSchema, isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
@@ -30,6 +29,7 @@ import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
 import type { PgReaders, PgReadPool } from './pg-readers.ts'
 import { PgSnapshot } from './pg-snapshot.ts'
 import {
+  byteaArray,
   getManyStatement,
   groupStatement,
   type NamedStatement,

@@ -10,8 +10,7 @@
 import assert from 'node:assert/strict'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { exists } from '../exists.ts'
-import { numbersIn } from '../numbers-in.ts'
+import { exists, numbersIn } from '../at-path.ts'
 import { syncDirectory, syncFile } from '../write-file.ts'
 
 /**

@@ -5,10 +5,11 @@
  * `open` finds damaged blocks of tables before LevelDB reads them, and damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
  * done only when the caller accepts the loss, because the next start finds no more damage.
  */
+import { join } from 'node:path'
+import { open as openFile } from 'node:fs/promises'
 import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
-import { damageOf } from './damage-of.ts'
-import { isOutOfRoom } from './out-of-room.ts'
+import { damageOf, isOutOfRoom } from './damage-of.ts'
 import { isFailedWrite } from './failed-write.ts'
 import { roomToOpen } from '../../leveldb-files/level-manifest.ts'
 import { readShardFiles } from './read-shard-files.ts'
@@ -18,7 +19,7 @@ import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
 import { fingerprint, mayBeSound, verifyBeforeOpening, verifyShard } from './verify-shard.ts'
-import { hasUnfinishedCompaction } from './unfinished-compaction.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
 const storeLockWaitMs = 5_000
@@ -134,3 +135,39 @@ const wasLong =
   'the end of a log was cut off that is longer than any group of it: more than what a crash interrupts may be lost'
 const wasDamaged =
   'a log of this shard was damaged; it was copied beside the shard, and its readable records were kept'
+
+/**
+ * Determines from LevelDB's event log, the file `LOG`, whether its last process was compacting when it ended. LevelDB
+ * writes each line immediately, so a process that was killed leaves the first line of the compaction but not the last
+ * (db_impl.cc of LevelDB 1.20):
+ *
+ *     2026/11/22-07:00:00.000000 7f1c3a7fc700 Compacting 4@0 + 1@1 files
+ *     2026/11/22-07:00:00.100000 7f1c3a7fc700 compacted to: files[ 0 1 0 0 0 0 0 ]
+ *
+ * Call this before the database is opened, because opening begins a new `LOG`.
+ *
+ * @param directory - the shard's directory.
+ * @returns whether a compaction was in progress; false also if there is no readable `LOG`.
+ */
+export async function hasUnfinishedCompaction(directory: string): Promise<boolean> {
+  const text = await endOf(join(directory, 'LOG')).catch(() => '')
+  return text.lastIndexOf(' Compacting ') > text.lastIndexOf(' compacted to: ')
+}
+
+/**
+ * This many bytes at the end of LevelDB's log of events are read: they contain its last compaction, which may write a few
+ * hundred lines of 120 bytes.
+ */
+const eventLogBytesRead = 256 * kib
+
+async function endOf(path: string): Promise<string> {
+  const file = await openFile(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const length = Math.min(size, eventLogBytesRead)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length)
+    return buffer.toString('latin1', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}

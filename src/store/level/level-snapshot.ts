@@ -7,8 +7,7 @@ import { PostboteError } from '../../kit/errors.ts'
 import { rangeReadBytesMax, snapshotStepBytes, snapshotStepEntries } from '../limits.ts'
 import type { StoreEntry, StoreSnapshot } from '../store.ts'
 import type { StoreLifeCycle } from '../store-life-cycle.ts'
-import type { LevelHandle, LevelIterator } from './level-handle.ts'
-import { readRange } from './read-range.ts'
+import { type LevelHandle, type LevelIterator, readRange } from './level-handle.ts'
 
 const step = {
   limit: snapshotStepEntries,

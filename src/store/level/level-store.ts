@@ -17,7 +17,7 @@ import { rangeReadBytesMax } from '../limits.ts'
 import { recordClose } from './close-record.ts'
 import { DirectorySync } from './directory-sync.ts'
 import { removeCopies } from './incidents.ts'
-import type { LevelHandle, LevelOptions } from './level-handle.ts'
+import { type LevelHandle, type LevelOptions, readRange } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'
 import { purgeLevel } from './level-purge.ts'
 import {
@@ -31,7 +31,6 @@ import {
   type StoreSnapshot,
 } from '../store.ts'
 import { LevelSnapshot } from './level-snapshot.ts'
-import { readRange } from './read-range.ts'
 import { StoreLifeCycle } from '../store-life-cycle.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { messageOf } from '../../kit/text/message-of.ts'

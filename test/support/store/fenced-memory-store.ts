@@ -3,7 +3,7 @@
  * earlier claims write nothing any more. So everything but SQL can be tested without a database.
  */
 import { PostboteError } from '../../../src/kit/errors.ts'
-import { NotOwnerError } from '../../../src/store/not-owner-error.ts'
+import { NotOwnerError } from '../../../src/store/store-engine.ts'
 import { MemoryStore } from './memory-store.ts'
 import {
   type RangeOptions,

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clusterPortProblems } from '../../../src/config/cluster-config.ts'
-import { type Config, ConfigError, parseConfig } from '../../../src/config/config.ts'
-import { reloadedConfig } from '../../../src/config/reloaded-config.ts'
+import {
+  type Config,
+  ConfigError,
+  parseConfig,
+  reloadedConfig,
+} from '../../../src/config/config.ts'
 
 const database = '--database=postgres://db/postbote'
 const listen = '--cluster-listen=10.0.0.5:8450'

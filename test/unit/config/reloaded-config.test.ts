@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseConfig, withNewOptions } from '../../../src/config/config.ts'
-import { reloadedConfig } from '../../../src/config/reloaded-config.ts'
+import { parseConfig, reloadedConfig, withNewOptions } from '../../../src/config/config.ts'
 
 const configOf = (...argv: string[]) => parseConfig({ argv, env: {}, readFile: () => '' })
 

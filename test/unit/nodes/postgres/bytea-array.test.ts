@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { byteaArray } from '../../../../src/nodes/postgres/bytea-array.ts'
+import { byteaArray } from '../../../../src/nodes/postgres/named-statement.ts'
 
 /** Reads the format of `array_recv` in PostgreSQL's arrayfuncs.c. */
 function elementsOf(array: Buffer): Buffer[] {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { hasUnfinishedCompaction } from '../../../../src/store/level/unfinished-compaction.ts'
+import { hasUnfinishedCompaction } from '../../../../src/store/level/level-engine.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const begun = '2026/11/22-07:00:00.000000 7f1c3a7fc700 Compacting 4@0 + 1@1 files\n'
