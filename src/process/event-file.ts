@@ -11,7 +11,7 @@
 import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../store/write-file.ts'
-import { readIfThere } from '../store/at-path.ts'
+import { readIfThere } from '../store/is-missing.ts'
 import { eventsKeptMax } from '../kit/limits.ts'
 import type { LoggedEvent } from '../kit/operator-event.ts'
 

@@ -9,7 +9,7 @@ import { namedMs } from '../kit/clock.ts'
 import type { ListenerCertificate, ListenerCertificates, ListenerKind } from '../http/listener.ts'
 import type { Config } from '../config/config.ts'
 import { messageOf } from '../kit/text/message-of.ts'
-import { openToAllWarnings } from '../store/at-path.ts'
+import { openToAllWarnings } from '../store/is-missing.ts'
 
 /** The options that name the files. */
 type CertificateConfig = Pick<Config, 'httpCert' | 'httpCertKey' | 'adminCert' | 'adminCertKey'>

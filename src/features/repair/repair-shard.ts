@@ -25,7 +25,7 @@ import {
   rescueRecords,
 } from '../../shard/recovery/rescue-records.ts'
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../../store/write-file.ts'
-import { exists } from '../../store/at-path.ts'
+import { exists } from '../../store/is-missing.ts'
 
 export interface RepairOptions extends Omit<RescueOptions, 'staging' | 'target'> {
   /** The data directory. This process must hold its lock. */

@@ -4,7 +4,7 @@
  * and the next try to open the shard may succeed.
  */
 import { open, readdir } from 'node:fs/promises'
-import { isMissing } from '../at-path.ts'
+import { isMissing } from '../is-missing.ts'
 
 const chunkBytes = 1024 * 1024
 
