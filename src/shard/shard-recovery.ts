@@ -52,8 +52,8 @@ const shardProbePeriodMs = 1_000
 /** The pause before the first of these tests; it doubles up to `shardProbePeriodMs`. A failover is over this soon. */
 const shardFirstProbeMs = 50
 /**
- * A read waits this long while its shard is opened again, as a request does for a worker that is not there
- * (`peerConnectWaitMs`): clients give up after 5 s.
+ * A read waits this long while its shard is opened again, or its database is silent, as a request does for a worker that is
+ * not there (`peerConnectWaitMs`): clients give up after 5 s.
  */
 export const reopenWaitMs = 4_000
 

@@ -75,6 +75,9 @@ export class WorkerShard {
   #isBroken = false
   /** Whether its files were checked because a read has met damage. */
   #isSuspected = false
+  /** The reads that failed since the log told of one, and when it did. */
+  #failedReads = 0
+  #readsToldMs = Number.NEGATIVE_INFINITY
 
   constructor(options: WorkerShardOptions, index: number, stopping: AbortSignal) {
     this.#options = options
@@ -347,6 +350,18 @@ export class WorkerShard {
   #readFailed(cause: unknown): void {
     const damage = this.#damageOf(cause)
     if (damage !== undefined) this.#suspect(damage.reason)
+    else this.#tellOfReads(cause)
+  }
+
+  #tellOfReads(cause: unknown): void {
+    const { clock, log } = this.#options
+    this.#failedReads += 1
+    const nowMs = clock.monotonicMs()
+    if (nowMs < this.#readsToldMs + readsToldPeriodMs) return
+    const [reads, error] = [this.#failedReads, String(cause)]
+    log.warn({ shard: this.#index, reads, error }, couldNotBeRead)
+    this.#failedReads = 0
+    this.#readsToldMs = nowMs
   }
 
   /**
@@ -452,6 +467,9 @@ export class WorkerShard {
   }
 }
 
+/** Reads of a shard that failed are told of this often at the most: while its database is away, all of them fail. Chosen. */
+const readsToldPeriodMs = 1_000
+const couldNotBeRead = 'reads of a shard have failed, and what needed them was refused'
 const noRoom = 'the disk has no room to open it; it is tried again until there is room'
 const hasNoRoom =
   'a shard is set aside because the disk has no room to open it, and all others are served: make room, and it is served without a restart'

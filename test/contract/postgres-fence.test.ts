@@ -4,11 +4,15 @@ import { after, before, describe, test, type TestContext } from 'node:test'
 import { kinds } from '../../src/shard/kinds.ts'
 import { claimStatement } from '../../src/nodes/postgres/named-statement.ts'
 import { PgConnection } from '../../src/nodes/postgres/pg-connection.ts'
-import { writerName } from '../../src/nodes/postgres/claim-shard.ts'
+import { connectionName, writerName } from '../../src/nodes/postgres/claim-shard.ts'
+import { reopenWaitMs } from '../../src/shard/shard-recovery.ts'
+import { pgReadersMax } from '../../src/store/limits.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import { staleWrites, startWitness, witnessSettings } from '../nemeses/epoch-witness.ts'
+import { CuttingProxy } from '../support/network/cutting-proxy.ts'
+import { signalAll, treeOf } from '../support/server/database.ts'
 import { type Postgres, postgresObstacle } from '../support/server/postgres.ts'
-import { PostgresShards } from '../support/server/postgres-shards.ts'
+import { databaseAt, PostgresShards } from '../support/server/postgres-shards.ts'
 import { until } from '../support/kit/until.ts'
 import { key, put } from './store.ts'
 
@@ -216,6 +220,84 @@ describe('PgStore', { skip: obstacle }, () => {
     writer.close()
     await last.close()
     assert.deepEqual(await staleWrites(shards.server), [`shard ${shard}, epoch 3`])
+  })
+
+  /** Opens a store that has all of its connections for reading, and returns the processes that serve these. */
+  async function openedReading(shard: number, owner: string) {
+    const store = await opened(shard, owner)
+    await store.write(group, { sync: true })
+    for (let nth = 0; nth < pgReadersMax; nth++) assert.equal(await countOf(store), 3)
+    const readers = `FROM pg_stat_activity WHERE application_name = '${connectionName(owner)}/read'`
+    const rows = await shards.server.query(`SELECT pid ${readers}`)
+    assert.equal(rows.length, pgReadersMax)
+    return { store, pids: rows.map((row) => Number(row['pid'])) }
+  }
+
+  test('reads whose connections are silent are made again on others, also those that were waiting for them', async () => {
+    const { store, pids } = await openedReading(shards.nextShard(), 'silent')
+    signalAll(pids, 'SIGSTOP')
+    try {
+      const counts = Array.from({ length: 3 * pgReadersMax }, () => countOf(store))
+      assert.deepEqual(new Set(await Promise.all(counts)), new Set([3]))
+    } finally {
+      signalAll(pids, 'SIGCONT')
+    }
+    await store.close()
+  })
+
+  test('a read whose connection is lost before its response is made again', async (t) => {
+    const proxy = await CuttingProxy.start(shards.server.port)
+    t.after(() => proxy.close())
+    const { port } = shards.server
+    const database = databaseAt(shards.server.url().replace(`:${port}`, `:${proxy.port}`))
+    const store = shards.storeOf(shards.nextShard(), 'cut', { database })
+    await store.open()
+    await store.write(group)
+    for (let nth = 0; nth < pgReadersMax; nth++) assert.equal(await countOf(store), 3)
+    for (const cut of ['request', 'answer'] as const) {
+      proxy.cutNext(cut)
+      assert.equal(await countOf(store), 3)
+    }
+    await store.close()
+  })
+
+  test('a read that the database refuses is not made again', async () => {
+    const shard = shards.nextShard()
+    const store = await opened(shard, 'odd')
+    await shards.server.query(`ALTER TABLE s_${shard} RENAME TO elsewhere`)
+    const startMs = performance.now()
+    await assert.rejects(store.getMany([key('s1')]), /does not exist/)
+    assert(performance.now() - startMs < reopenWaitMs)
+    await shards.server.query(`ALTER TABLE elsewhere RENAME TO s_${shard}`)
+    assert.deepEqual(await store.getMany([key('s1')]), [undefined])
+    await store.close()
+  })
+
+  test('a read of a database that is silent fails in time, with the reason, and the store is usable afterward', async () => {
+    const { store } = await openedReading(shards.nextShard(), 'frozen-reads')
+    const pids = treeOf(shards.server.pid)
+    const startMs = performance.now()
+    signalAll(pids, 'SIGSTOP')
+    try {
+      await assert.rejects(countOf(store), /timeout/)
+    } finally {
+      signalAll(pids, 'SIGCONT')
+    }
+    assert(performance.now() - startMs < 2 * reopenWaitMs)
+    assert.equal(await countOf(store), 3)
+    await store.close()
+  })
+
+  test('a write whose response does not come is not made again', async () => {
+    const shard = shards.nextShard()
+    const store = await opened(shard, 'slow-write')
+    await onWrite(`r_${shard}`, 'INSERT', 'PERFORM pg_sleep(60)')
+    await assert.rejects(
+      store.write(group, { sync: true }),
+      (error) => isUnknown(error) && /timeout/.test(String(error)),
+    )
+    await assert.rejects(store.write(group, { sync: true }), WriteRefused)
+    await store.close()
   })
 
   test('a shard that the database does not have cannot be opened', async () => {

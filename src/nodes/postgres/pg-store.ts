@@ -7,11 +7,14 @@
  *
  *   open    connect --> claim --> prepared, which also says whether the tables are right
  *   write   one statement: written, refused (nothing was written), or unknown (the connection ends)
+ *   read    one statement, made again if its connection ends
  *
  * After a write that failed, close and open: the claim then decides what became of it.
  */
 import assert from 'node:assert/strict'
+import { sleep, systemClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
+import { reopenWaitMs } from '../../shard/shard-recovery.ts'
 import { ShardDamaged } from '../../store/shard-damaged.ts'
 import { StoreLifeCycle } from '../../store/store-life-cycle.ts'
 import {
@@ -62,6 +65,8 @@ interface EntryRow {
 }
 
 const emptyValue = Buffer.alloc(0)
+/** A read that failed at once is not made again before this has passed. Chosen: a heartbeat's pause. */
+const pgReadAgainMs = 250
 /** The epoch of no shard: a group for it writes nothing. */
 const noEpoch = '-1'
 
@@ -233,8 +238,26 @@ export class PgStore implements Store {
     }
   }
 
-  #read<Result>(read: (connection: PgConnection) => Promise<Result>): Promise<Result> {
-    return this.#call(async ({ reads }) => read(await reads.connection()))
+  /** A read has no effect: one whose connection breaks or is silent is made again on another one, while its caller waits. */
+  async #read<Result>(read: (connection: PgConnection) => Promise<Result>): Promise<Result> {
+    const opened = this.#opened
+    const once = (): Promise<Result> =>
+      this.#call(async ({ reads }) => read(await reads.connection()))
+    let triedMs = systemClock.monotonicMs()
+    const endMs = triedMs + reopenWaitMs
+    for (let reading = once(); ; ) {
+      try {
+        return await reading
+      } catch (error) {
+        if (isRefusal(error) || opened === undefined) throw error
+        await sleep(systemClock, triedMs + pgReadAgainMs - systemClock.monotonicMs())
+        triedMs = systemClock.monotonicMs()
+        // Without its writer the store is about to be opened again, which waits for the end of its reads.
+        const isUsable = this.#opened === opened && opened.writer.isOpen
+        if (!isUsable || triedMs >= endMs) throw error
+        reading = within(once(), endMs - triedMs, error)
+      }
+    }
   }
 
   async #call<Result>(work: (opened: Opened) => Promise<Result>): Promise<Result> {
@@ -247,6 +270,14 @@ export class PgStore implements Store {
       this.#life.leave()
     }
   }
+}
+
+/** Rejects with `failure` if `work` takes longer. */
+function within<Result>(work: Promise<Result>, timeMs: number, failure: unknown): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = systemClock.after(timeMs, () => reject(failure))
+    void work.then(resolve, reject).finally(() => timer.cancel())
+  })
 }
 
 /** Returns the parameters from `$3` on. */

@@ -59,6 +59,7 @@ async function setUp(
     broken: 0,
     brokenSeen: [] as number[],
     onEnded: new Map<number, (error: Error) => void>(),
+    warnings: [] as object[],
   }
   const engine: StoreEngine = {
     ...more,
@@ -77,7 +78,8 @@ async function setUp(
       return { store, hasLost: false, accept: async () => undefined, probe: async () => true }
     },
   }
-  const log = { debug: skip, info: skip, warn: skip, error: skip }
+  const warn = (fields: object, text: string): void => void life.warnings.push({ ...fields, text })
+  const log = { debug: skip, info: skip, warn, error: skip }
   const shards = new ShardSet({
     clock,
     engine,
@@ -122,7 +124,7 @@ async function setUp(
     onServed: ({ index }: Shard) => void life.served.push(index),
     onLeft: ({ index }: Shard) => void life.left.push(index),
   })
-  return { bots, clock, registry, shards, life }
+  return { bots, clock, registry, shards, stores, life }
 }
 
 test('a shard is served between its opening and its leaving, and others are not affected', async () => {
@@ -147,6 +149,26 @@ test('a shard is served between its opening and its leaving, and others are not 
   assert.equal((await registry.report(second)).botId, second)
   await shards.of(1).open({ shard: 1, boot })
   assert.equal((await registry.report(first)).botId, first)
+})
+
+function toldReads(shard: number, reads: number): object {
+  const text = 'reads of a shard have failed, and what needed them was refused'
+  return { shard, reads, error: 'Error: the database is silent', text }
+}
+
+test('reads that fail are refused and have their reason in the log, once a second for each shard', async () => {
+  const { clock, registry, shards, stores, life } = await setUp()
+  for (const shard of [1, 2]) await shards.of(shard).open({ shard, boot })
+  for (const store of stores.values()) {
+    store.getMany = () => Promise.reject(new Error('the database is silent'))
+  }
+  const read = (bot: number): Promise<void> =>
+    assert.rejects(registry.report(bot), { code: 'STORE_UNAVAILABLE' })
+  for (const bot of [101, 105, 102, 109]) await read(bot)
+  assert.deepEqual(life.warnings, [toldReads(1, 1), toldReads(2, 1)])
+  await clock.advance(1_000)
+  await read(101)
+  assert.deepEqual(life.warnings.slice(2), [toldReads(1, 3)])
 })
 
 test('a waiting poll of a shard that leaves ends with an empty list, and one of another shard waits on', async () => {
