@@ -37,8 +37,14 @@ writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
 writeFileSync(new URL('../clients/go/tables.go', docs), goTables())
 const promisedFile = new URL('../test/fixtures/promised.txt', docs)
 const promised = new Set(readFileSync(promisedFile, 'utf8').trim().split('\n'))
-for (const name of await promisedNames()) promised.add(name)
+const added = (await promisedNames()).filter((name) => !promised.has(name))
+for (const name of added) promised.add(name)
 writeFileSync(promisedFile, `${[...promised].toSorted().join('\n')}\n`)
+if (added.length > 0) {
+  console.log(
+    `test/fixtures/promised.txt: promised for all of 1.x from now on: ${added.join(', ')}`,
+  )
+}
 
 function clientsPage(): string {
   let page = readFileSync(new URL('use/frameworks.md', docs), 'utf8')

@@ -1,18 +1,15 @@
 /** Generates docs/reference/openapi.json: the response of a server without bots to GET /v1/openapi.json. */
 import { systemClock } from '../src/kit/clock.ts'
 import { PrivateApiGuard } from '../src/access/private-api-guard.ts'
-import { fleetHooks } from '../src/features/fleet/module.ts'
-import { lookBackHooks } from '../src/features/look-back/module.ts'
-import { portalHooks } from '../src/features/portal/module.ts'
-import { relayHooks } from '../src/features/relay/module.ts'
 import { Modules } from '../src/kit/modules.ts'
-import type { WorkerModule } from '../src/worker/module.ts'
+import type { ModuleParts, WorkerModule } from '../src/worker/module.ts'
 import { createPrivateApi } from '../src/modules/private-api.ts'
+import { workerModules } from '../src/modules/worker-modules.ts'
 import type { LoopPayer } from '../src/http/loop-payer.ts'
 import type { PrivateApiOptions } from '../src/modules/private-api.ts'
 
 export async function openApiPage(): Promise<string> {
-  const app = unusedPrivateApi()
+  const app = await unusedPrivateApi()
   const headers = { authorization: 'Bearer key' }
   const { body } = await app.inject({ url: '/v1/openapi.json', headers })
   await app.close()
@@ -27,15 +24,10 @@ const free: LoopPayer = {
 }
 
 /** Returns a private API whose routes are registered and whose bots are not there. Its key is `key`. */
-export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
+export async function unusedPrivateApi(): Promise<ReturnType<typeof createPrivateApi>> {
   const unused: PrivateApiOptions = Object.create(null)
   const modules = new Modules<WorkerModule>()
-  modules.list.push(
-    portalHooks(Object.create(null), Object.create(null)),
-    relayHooks(Object.create(null), Object.create(null)),
-    fleetHooks(Object.create(null)),
-    lookBackHooks(Object.create(null), Object.create(null)),
-  )
+  for (const make of Object.values(workerModules)) modules.list.push(await make(unusedParts()))
   const guard = new PrivateApiGuard({ adminKey: 'key', hosts: [], clock: systemClock })
   return createPrivateApi({
     ...unused,
@@ -49,4 +41,19 @@ export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
     isUnixSocket: () => false,
     updateBytesMax: 1,
   })
+}
+
+/** What modules are made of. They use it only when something happens, and nothing does. */
+function unusedParts(): ModuleParts {
+  const nothing = Object.create(null)
+  return {
+    ...nothing,
+    config: { relayFrom: [] },
+    adminKey: 'key',
+    dataDir: 'unused',
+    // No files are kept of what may be elsewhere next.
+    isShared: true,
+    registry: nothing,
+    clock: systemClock,
+  }
 }

@@ -22,6 +22,7 @@ import { slotOfBot } from '../src/process/shard-map.ts'
 import { optionRows } from '../src/config/config-options.ts'
 import { errorKinds } from '../src/kit/errors.ts'
 import { assertTelegramFields } from '../src/queue/check/telegram-fields.ts'
+import { operatorEventTypes } from '../src/kit/operator-event.ts'
 import { forEachMetric } from '../src/kit/metrics.ts'
 import { deriveOrderingKey } from '../src/queue/check/ordering-key.ts'
 import { expiresAtS } from '../src/queue/check/time-to-live.ts'
@@ -89,6 +90,16 @@ test('the files of the ways in docs/inside/design.md are in rooms that their row
       .map((name) => `${name} in ${rooms}`),
   )
   assert.deepEqual(missing, [])
+})
+
+test('docs/run/operations.md has a row for each type of event', () => {
+  const rows = matches('docs/run/operations.md', /^\| (`[a-z_.`, ]+`) \| /gm).flatMap((cell) =>
+    [...cell.matchAll(/`(\w+\.\w+)`/g)].map(([, type = '']) => type),
+  )
+  assert.deepEqual(
+    operatorEventTypes.filter((type) => !rows.includes(type)),
+    [],
+  )
 })
 
 test('docs/inside/design.md can be read in one go: it has at most 2,500 words', () => {

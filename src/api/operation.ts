@@ -11,7 +11,7 @@
  *           +--> the table of calls in docs, and the calls that test/fuzz sends
  *
  * To add a call, write its row in the file of operations of its feature and its handler in the file of routes beside it. A new
- * group also needs a line in modules/api-operations.ts and one in modules/private-api.ts. A handler whose result differs from its
+ * group also needs a line in modules/api-operations.ts, and one in modules/private-api.ts unless a module adds it (`addCalls`). A handler whose result differs from its
  * row does not compile.
  *
  * The words for its fields are in words.ts. All schemas are behind functions: a worker makes those of queries and bodies at its

@@ -37,6 +37,7 @@ function optionsOf<Rules extends TSchemaOptions>([first, rules]: Said<Rules>): T
   return typeof first === 'string' ? { ...rules, description: first } : (first ?? {})
 }
 
+/** What is said of a text with a pattern is also the end of its refusal, "expected ...": `1 to 64 letters`. */
 export function text(...said: Said<TStringOptions>): TString {
   return Type.String(optionsOf(said))
 }

@@ -33,7 +33,7 @@ export interface BotHooks {
   erasing?(bot: Bot): Promise<void>
   /**
    * Returns what is wrong with a queue beside its deliveries and polls, as a clause. It is asked every few seconds for all bots,
-   * loaded or not.
+   * loaded or not, so a module keeps what it says here, by `served`, `found`, `committed` and `left` of src/shard/hooks.ts.
    */
   troubleOf?(shard: Shard, queue: QueueId): string | undefined
   /** Returns what is known of a queue. The first module that returns it is asked. */
@@ -42,7 +42,7 @@ export interface BotHooks {
   named?(username: string): Promise<readonly number[]>
   /** Returns what `named` costs the event loop, in milliseconds. */
   namedCostMs?(): number
-  /** Returns fields for what the private API shows of a bot. */
+  /** Returns fields for what the private API shows of a bot: those of `ShownFields` in src/features/bots/needs.ts, which are in the row of getBot. */
   botFields?(bot: Bot): object
 }
 

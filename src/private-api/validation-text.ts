@@ -9,7 +9,7 @@ import { onlyFields, shownValue } from '../api/update-options.ts'
 
 /** What is used of a schema. */
 interface Schema {
-  readonly type?: 'integer' | 'boolean' | 'array' | 'string' | 'object'
+  readonly type?: 'integer' | 'boolean' | 'array' | 'string' | 'object' | 'null'
   readonly description?: string
   readonly enum?: readonly string[]
   readonly minimum?: number
@@ -18,6 +18,7 @@ interface Schema {
   readonly maxItems?: number
   readonly maxLength?: number
   readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
@@ -68,9 +69,12 @@ function expectedBy(schema: Schema): string {
       return maxLength === undefined
         ? (description ?? 'a string')
         : `a string of at most ${maxLength} characters`
+    case 'null':
+      return 'null'
     case 'object':
-    case undefined:
       return 'a JSON object'
+    case undefined:
+      return schema.anyOf?.map(expectedBy).join(' or ') ?? 'a JSON object'
     default:
       return unreachable(type)
   }

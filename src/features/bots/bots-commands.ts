@@ -158,17 +158,11 @@ function withToken<Input extends { readonly body?: object | null | undefined }>(
 
 /** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
 function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
-  const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
-  const { polls, default_ttl, connections_cap, retry_delays, headers, relay, ...queue } = others
-  const settings = {
-    polls,
-    default_ttl,
-    connections_cap,
-    retry_delays,
-    headers,
-    relay: relaySentence(relay),
-  }
+  const { bot_id, first_name, username, created_at, validate, test, relay, ...others } = bot
   const schema = botOperations.getBot.result()
+  const isOfBot = (field: string): boolean =>
+    field in schema.properties && !(field in schema.properties.test.properties)
+  const shown = Object.entries({ ...shownQueue(others), relay: relaySentence(relay) })
   const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
   return {
     head: ['field', 'queue', '/test/ queue'],
@@ -178,14 +172,16 @@ function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
       ['username', cell(username)],
       ['registered', fieldCell(fieldOf(schema, 'created_at'), created_at)],
       ['validate', cell(validate)],
-      ...Object.entries(settings)
-        .filter(([, value]) => value !== undefined)
+      ...shown
+        .filter(([field, value]) => isOfBot(field) && value !== undefined)
         .map(([field, value]) => [field, cell(value)]),
-      ...Object.entries(shownQueue(queue)).map(([field, value]) => [
-        field,
-        fieldCell(fieldOf(schema, field), value),
-        fieldCell(fieldOf(schema, field), testFields.get(field)),
-      ]),
+      ...shown
+        .filter(([field]) => !isOfBot(field))
+        .map(([field, value]) => [
+          field,
+          fieldCell(fieldOf(schema, field), value),
+          fieldCell(fieldOf(schema, field), testFields.get(field)),
+        ]),
     ],
   }
 }

@@ -2,6 +2,7 @@
 import type { Bot } from '../../bots/bot.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
 import type { ModuleParts, WorkerModule } from '../../worker/module.ts'
+import type { ShownFields } from '../bots/needs.ts'
 import { RefusedUpdates } from './refused-updates.ts'
 import { RelayJobs } from './relay-jobs.ts'
 import type { RelayOrigins } from './relay-origins.ts'
@@ -38,7 +39,7 @@ export function relayHooks(relays: RelayJobs, registry: BotRegistry): WorkerModu
       const reason = relays.pauseOf(shard, queue)
       return reason === undefined ? undefined : `the relay is paused: ${reason}`
     },
-    botFields: (bot: Bot) => {
+    botFields(bot: Bot): ShownFields {
       const relay = relays.report(bot)
       return relay === undefined ? {} : { relay }
     },

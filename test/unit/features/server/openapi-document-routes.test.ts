@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openApiPage, unusedPrivateApi } from '../../../../scripts/openapi-page.ts'
 
 test('every route of the private API is in the document, except those between workers and files of the dashboard', async () => {
-  const app = unusedPrivateApi()
+  const app = await unusedPrivateApi()
   await app.ready()
   const routes = routesIn(app.printRoutes({ commonPrefix: false }))
   await app.close()
@@ -17,7 +17,7 @@ test('every route of the private API is in the document, except those between wo
 })
 
 test('the document needs the admin key', async () => {
-  const app = unusedPrivateApi()
+  const app = await unusedPrivateApi()
   const { statusCode, body } = await app.inject({ url: '/v1/openapi.json' })
   await app.close()
   assert.equal(statusCode, 401)
@@ -25,7 +25,7 @@ test('the document needs the admin key', async () => {
 })
 
 test('each request gets the same document', async () => {
-  const app = unusedPrivateApi()
+  const app = await unusedPrivateApi()
   const headers = { authorization: 'Bearer key' }
   const [first, second] = [
     await app.inject({ url: '/v1/openapi.json', headers }),
