@@ -7,9 +7,13 @@ import type { FastifyError } from 'fastify'
 import { unreachable } from '../kit/errors.ts'
 import { onlyFields, shownValue } from '../api/update-options.ts'
 
+interface NullSchema {
+  readonly type: 'null'
+}
+
 /** What is used of a schema. */
 interface Schema {
-  readonly type?: 'integer' | 'boolean' | 'array' | 'string' | 'object' | 'null'
+  readonly type?: 'integer' | 'boolean' | 'array' | 'string' | 'object'
   readonly description?: string
   readonly enum?: readonly string[]
   readonly minimum?: number
@@ -18,7 +22,7 @@ interface Schema {
   readonly maxItems?: number
   readonly maxLength?: number
   readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
+  readonly anyOf?: readonly (Schema | NullSchema)[]
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
@@ -55,7 +59,13 @@ export function validationText(
   return `${field}: expected ${expectedBy(parentSchema)}, got ${shownValue(data)}`
 }
 
+/** Of a choice, each of its forms. */
 function expectedBy(schema: Schema): string {
+  const forms = schema.anyOf ?? [schema]
+  return forms.map((form) => (form.type === 'null' ? 'null' : expectedByForm(form))).join(' or ')
+}
+
+function expectedByForm(schema: Schema): string {
   const { type, description, minimum, maximum, minItems, maxItems, maxLength } = schema
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   switch (type) {
@@ -69,12 +79,9 @@ function expectedBy(schema: Schema): string {
       return maxLength === undefined
         ? (description ?? 'a string')
         : `a string of at most ${maxLength} characters`
-    case 'null':
-      return 'null'
     case 'object':
-      return 'a JSON object'
     case undefined:
-      return schema.anyOf?.map(expectedBy).join(' or ') ?? 'a JSON object'
+      return 'a JSON object'
     default:
       return unreachable(type)
   }
