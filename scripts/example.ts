@@ -77,7 +77,7 @@ async function fillIn({ dir, adminKeyFile }: Config, token: string | undefined):
     env['ADMIN_URL'] ??= urlOf(status.private)
   }
   env['BOT_TOKEN'] ??= await demoTokenOf(dir)
-  env['ADMIN_KEY'] ??= await readAdminKey({ directory: dir, keyFile: adminKeyFile })
+  env['ADMIN_KEY'] ??= await readAdminKey(dir, adminKeyFile)
 }
 
 function urlOf(bound: string): string {

@@ -31,7 +31,7 @@ async function start(argv: readonly string[]): Promise<void> {
   if (bot === undefined || admin === undefined) throw new Error('a listener is missing')
   try {
     const token = await demoToken(config, admin)
-    const keyFile = adminKeyPath({ directory: config.dir, keyFile: config.adminKeyFile })
+    const keyFile = adminKeyPath(config.dir, config.adminKeyFile)
     process.stdout.write(demoLines({ token, bot, admin, keyFile }))
   } catch (error) {
     // Only the server matters, and it runs.

@@ -20,7 +20,7 @@ import {
 } from '../worker/read-certificates.ts'
 import type { WorkerSettings } from './worker-app.ts'
 import type { Log } from '../kit/surroundings.ts'
-import { JoinedDatabases, type JoinedDatabasesOptions } from '../nodes/commands/joined-databases.ts'
+import { JoinedDatabases } from '../nodes/commands/joined-databases.ts'
 import {
   networkOfProcess,
   openCommandSocket,
@@ -49,7 +49,11 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   await makePrivateDirectory(directory)
   const { log, manager, logOfServer } = surroundingsOf(config)
   const lock = lockDirectory(directory)
-  const joined = await joinedDatabasesOf(config, { directory, lock, log })
+  const surroundings = { clock: systemClock, log }
+  const joined =
+    config.databases.length === 0
+      ? undefined
+      : await JoinedDatabases.open(config, directory, lock, surroundings)
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
   const settings = settingsOf({ config, data, adminKey, joined, log })
@@ -175,10 +179,7 @@ function settingsOf(from: {
 }
 
 async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promise<string> {
-  const { key, warnings } = await ensureAdminKey({
-    directory: data.path,
-    keyFile: config.adminKeyFile,
-  })
+  const { key, warnings } = await ensureAdminKey(data.path, config.adminKeyFile)
   for (const warning of [...data.warnings, ...warnings]) log.warn({}, warning)
   return key
 }
@@ -242,14 +243,6 @@ async function prepared(
   throw new ConfigError([
     `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${joined === undefined ? data.path : 'the database'}`,
   ])
-}
-
-async function joinedDatabasesOf(
-  config: Config,
-  at: Pick<JoinedDatabasesOptions, 'directory' | 'lock' | 'log'>,
-): Promise<JoinedDatabases | undefined> {
-  if (config.databases.length === 0) return undefined
-  return JoinedDatabases.open({ config, clock: systemClock, ...at })
 }
 
 async function reloadOf(

@@ -350,7 +350,7 @@ function checkerOf(
 
 function spaceOf({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
   const { dataDir, config } = settings
-  return engine.space({ clock, dataDir, reserveBytes: config.diskReserveBytes })
+  return engine.space(clock, dataDir, config.diskReserveBytes)
 }
 
 /** A random number from a CSPRNG: the first update ids should not be guessable. */

@@ -81,15 +81,9 @@ export async function prepareDataDirectory(options: DataDirectoryOptions): Promi
   await keepPrivate(path, 0o700, warnings)
   const recorded = await readDirectoryRecord(path)
   const types = numberedTypes(recorded?.types ?? [], options.types ?? [], path)
-  const shards = await fixShards(path, { ...options, recorded, types: types.map(storedType) })
+  const shards = await fixShards(path, options, recorded, types.map(storedType))
   const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
   return { path, shards, types, runPath, warnings }
-}
-
-export interface AdminKeyOptions {
-  readonly directory: string
-  /** --admin-key-file */
-  readonly keyFile?: string | undefined
 }
 
 export interface AdminKey {
@@ -97,20 +91,25 @@ export interface AdminKey {
   readonly warnings: readonly string[]
 }
 
-/** Returns the admin key. At the first start, creates it and stores it in the data directory. */
+/**
+ * Returns the admin key. At the first start, creates it and stores it in the data directory.
+ *
+ * @param keyFile - --admin-key-file
+ */
 export async function ensureAdminKey(
-  options: AdminKeyOptions,
+  directory: string,
+  keyFile: string | undefined,
   random: (bytes: number) => Buffer = randomBytes,
 ): Promise<AdminKey> {
-  const path = adminKeyPath(options)
-  if (options.keyFile === undefined && !(await exists(path))) {
+  const path = adminKeyPath(directory, keyFile)
+  if (keyFile === undefined && !(await exists(path))) {
     await writeFileAtomically(path, `${random(32).toString('base64url')}\n`, 0o600)
   }
   const warnings: string[] = []
   // A file named by the operator is not changed: mounted secrets often belong to root and are readable by a group.
-  if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
-  const key = await readAdminKey(options)
-  if (options.keyFile !== undefined) warnings.push(...openToAllWarnings(path))
+  if (keyFile === undefined) await keepPrivate(path, 0o600, warnings)
+  const key = await readAdminKey(directory, keyFile)
+  if (keyFile !== undefined) warnings.push(...openToAllWarnings(path))
   return { key, warnings }
 }
 
@@ -118,8 +117,8 @@ export async function ensureAdminKey(
 const adminKeyLengthMin = 16
 
 /** Returns the existing admin key, for the command line. */
-export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
-  const path = adminKeyPath(options)
+export async function readAdminKey(directory: string, keyFile?: string): Promise<string> {
+  const path = adminKeyPath(directory, keyFile)
   let key: string
   try {
     key = (await readFile(path, 'utf8')).trim()
@@ -137,18 +136,18 @@ export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
   return key
 }
 
-export function adminKeyPath(options: AdminKeyOptions): string {
-  return options.keyFile ?? join(options.directory, 'admin.key')
+export function adminKeyPath(directory: string, keyFile: string | undefined): string {
+  return keyFile ?? join(directory, 'admin.key')
 }
 
-interface ShardsOptions extends Pick<DataDirectoryOptions, 'shards' | 'shardsDefault' | 'files'> {
-  readonly recorded: DirectoryRecord | undefined
-  /** The added types that the directory will have, as they are stored. */
-  readonly types: readonly string[]
-}
-
-async function fixShards(path: string, options: ShardsOptions): Promise<number> {
-  const { files, recorded, types } = options
+/** @param types - the added types that the directory will have, as they are stored */
+async function fixShards(
+  path: string,
+  options: DataDirectoryOptions,
+  recorded: DirectoryRecord | undefined,
+  types: readonly string[],
+): Promise<number> {
+  const { files } = options
   const found = await numbersIn(join(path, 'shards'))
   if (found.length === 0 && (await exists(join(path, unfinishedImportName)))) {
     throw new Error(
@@ -156,7 +155,7 @@ async function fixShards(path: string, options: ShardsOptions): Promise<number> 
     )
   }
   if (recorded === undefined) {
-    return makeShards(path, await newRecord(path, options, found), options)
+    return makeShards(path, await newRecord(path, options, found, types), files, types)
   }
   const { shards, isMade } = recorded
   if (options.shards !== undefined && options.shards !== shards) {
@@ -166,7 +165,7 @@ async function fixShards(path: string, options: ShardsOptions): Promise<number> 
     )
   }
   if (files === undefined) return shards
-  if (!isMade) return makeShards(path, shards, options)
+  if (!isMade) return makeShards(path, shards, files, types)
   // The shards that are known to have been opened have an id mark (id-mark.ts).
   assertCount(path, shards, found, await numbersIn(join(path, 'ids')))
   // Written before the first update of a new type can be.
@@ -178,8 +177,9 @@ async function fixShards(path: string, options: ShardsOptions): Promise<number> 
 
 async function newRecord(
   path: string,
-  options: ShardsOptions,
+  options: DataDirectoryOptions,
   found: readonly number[],
+  types: readonly string[],
 ): Promise<number> {
   if (found.length > 0) {
     throw new Error(
@@ -193,7 +193,7 @@ async function newRecord(
       `expected --shards to be a power of two up to ${shardsMax}, got ${String(shards)}`,
     )
   }
-  await writeDirectoryRecord(path, { shards, isMade: false, types: options.types })
+  await writeDirectoryRecord(path, { shards, isMade: false, types })
   return shards
 }
 
@@ -201,7 +201,8 @@ async function newRecord(
 async function makeShards(
   path: string,
   shards: number,
-  { files, types }: ShardsOptions,
+  files: StoreFiles | undefined,
+  types: readonly string[],
 ): Promise<number> {
   for (let shard = 0; shard < shards; shard++) await files?.makeNew(shardPath(path, shard))
   await writeDirectoryRecord(path, { shards, isMade: true, types })

@@ -22,6 +22,7 @@ import { deleteCopies, deletionsOf, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recovery/recount.ts'
 import type { QueueState } from './records/record.ts'
+import { DamagedRecords } from './recovery/damaged-records.ts'
 import { ShardCodec } from './records/shard-codec.ts'
 import { ShardLists } from './shard-lists.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
@@ -51,7 +52,7 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onSynced?(durationMs: number): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
-  /** Called when a record is damaged. */
+  /** Called when a record is damaged: others of the same block may be, too, and a damaged key is not seen. */
   readonly onDamagedRecord?: (() => void) | undefined
   /** Called when updates of a queue were acknowledged and have not left it, and are not there. */
   onMissing?(queue: QueueId, count: number): void
@@ -98,14 +99,12 @@ export class Shard {
     this.lease = options.lease ?? endlessLease
     this.#options = options
     this.#store = options.store
-    this.#codec = new ShardCodec({
-      ...options,
+    const damaged = new DamagedRecords(options, (copy) => {
       // If the copy cannot be written, the shard is poisoned, and that is reported.
-      keep: (copy) => {
-        const writing = this.#writeBeside([copy], { sync: false }).catch(() => undefined)
-        this.#copying = Promise.all([this.#copying, writing])
-      },
+      const writing = this.#writeBeside([copy], { sync: false }).catch(() => undefined)
+      this.#copying = Promise.all([this.#copying, writing])
     })
+    this.#codec = new ShardCodec(damaged)
     this.lists = new ShardLists(this.#codec, (range) => this.#read(() => this.#store.range(range)))
     this.#reclaimer = new Reclaimer(options.clock, (operations) =>
       this.#writeBeside(operations, { sync: false }),
@@ -469,14 +468,9 @@ export class Shard {
   }
 
   #newRecounter(): Recounter {
-    return new Recounter({
-      store: this.#store,
-      readUpdates: (range) => this.readUpdates(range),
-      readKeptRuns: (range, options) => this.readKeptRuns(range, options),
-      readLeftUpdates: (range) => this.readLeftUpdates(range),
-      idMark: this.#options.idMark,
-      write: (operations) => this.#writeBeside(operations, { sync: true }),
-    })
+    const write = (operations: readonly StoreOperation[]): Promise<void> =>
+      this.#writeBeside(operations, { sync: true })
+    return new Recounter(this, this.#store, this.#options.idMark, write)
   }
 
   /** Undefined while the database can be read. Otherwise resolves when it can be, or after a while. */

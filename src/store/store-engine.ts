@@ -21,7 +21,7 @@ export interface StoreEngine {
   /** What the log says about a shard that is set aside: what is wrong with it, and what to do. */
   readonly asideText: string
   /** Watches the room for records; undefined if nothing limits it. Rejects if it cannot be watched. */
-  space(options: SpaceOptions): Promise<StoreSpace | undefined>
+  space(clock: Clock, dataDir: string, reserveBytes: number): Promise<StoreSpace | undefined>
 }
 
 /** Databases that hold the shards of several nodes, each with leases and a clock of its own. */
@@ -35,14 +35,6 @@ export interface SharedStore {
    * because a server that is frozen or cut off would not say that it is the primary no more.
    */
   databaseIsAt(database: number, server: string): void
-}
-
-export interface SpaceOptions {
-  readonly clock: Clock
-  /** The data directory. */
-  readonly dataDir: string
-  /** What must stay free on the disk of the data directory, if it holds the records. */
-  readonly reserveBytes: number
 }
 
 /** Watches the room for records: pushes are refused while it is low. */

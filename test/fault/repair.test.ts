@@ -16,12 +16,8 @@ import { describeDamage } from '../../src/features/repair/describe-damage.ts'
 import { updateIdEnd } from '../../src/shard/records/record-keys.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
-import {
-  finishRepair,
-  type RepairOptions,
-  type Repaired,
-  repairShard,
-} from '../../src/features/repair/repair-shard.ts'
+import { finishRepair, type Repaired, repairShard } from '../../src/features/repair/repair-shard.ts'
+import type { RescueOptions } from '../../src/shard/recovery/rescue-records.ts'
 import { Shard } from '../../src/shard/shard.ts'
 import type { StoreOperation } from '../../src/store/store.ts'
 import type { StoredQueue } from '../../src/shard/records/stored-records.ts'
@@ -77,11 +73,9 @@ async function damagesOf({ directory, shard }: Place): Promise<string[]> {
   return damages
 }
 
-async function repair({ directory }: Place, more: Partial<RepairOptions> = {}): Promise<Repaired> {
+async function repair({ directory }: Place, more: Partial<RescueOptions> = {}): Promise<Repaired> {
   await finishRepair(directory, 0)
-  return repairShard({
-    directory,
-    shard: 0,
+  return repairShard(directory, 0, {
     files: levelEngine.files,
     clock: systemClock,
     isOwn: () => true,
@@ -243,7 +237,7 @@ test('a bad sector of a table costs only the records in it', async (t) => {
   const at = await place(t)
   const [bad = ''] = tables(at.shard)
   const badSize = statSync(bad).size
-  const readAt: RepairOptions['readAt'] = async (file, target, { offset, length }) => {
+  const readAt: RescueOptions['readAt'] = async (file, target, { offset, length }) => {
     const { size } = await file.stat()
     if (size === badSize && offset < 1_536 && offset + length > 1_024) {
       throw Object.assign(new Error('i/o error'), { code: 'EIO' })

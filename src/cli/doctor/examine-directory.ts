@@ -112,7 +112,7 @@ async function keyFindings(
   keyFile: string | undefined,
 ): Promise<readonly Finding[]> {
   try {
-    await readAdminKey({ directory, keyFile })
+    await readAdminKey(directory, keyFile)
   } catch (error) {
     const isNew =
       keyFile === undefined && isMissing(error instanceof Error ? error.cause : undefined)

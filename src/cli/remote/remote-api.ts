@@ -85,7 +85,7 @@ export class RemoteApi {
    */
   static async ofConfig(config: Config): Promise<RemoteApi> {
     const place = await placeOf(config)
-    const key = await readAdminKey({ directory: config.dir, keyFile: config.adminKeyFile })
+    const key = await readAdminKey(config.dir, config.adminKeyFile)
     return RemoteApi.#at(place, key)
   }
 
@@ -95,7 +95,7 @@ export class RemoteApi {
    * @throws Error if the file has no key.
    */
   static async ofUrl({ origin, prefix }: UpstreamUrl, keyFile: string): Promise<RemoteApi> {
-    const key = await readAdminKey({ directory: '', keyFile })
+    const key = await readAdminKey('', keyFile)
     const url = `${origin}${prefix}`
     return RemoteApi.#at({ shown: url, url }, key)
   }

@@ -4,21 +4,12 @@
  * worker to its bots. A reader that stands still is cut off, because a snapshot keeps the database from freeing what was
  * deleted. Half a section has no end frame, and its reader asks again.
  */
-import { type Clock, sleep } from '../../kit/clock.ts'
+import { sleep } from '../../kit/clock.ts'
 import type { LongResponse } from '../../private-api/long-response.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import type { ShardSection } from './shard-section.ts'
 import { mib } from '../../kit/limits.ts'
 import { snapshotStepBytes } from '../../store/limits.ts'
-
-export interface RecordStreamOptions {
-  readonly shard: number
-  readonly response: LongResponse
-  /** Closed at the end of the stream, however it ends. */
-  readonly section: Pick<ShardSection, 'frames' | 'close'>
-  readonly clock: Clock
-  /** Returns how many of them the worker has, which share its time. */
-  readonly streams: () => number
-}
 
 /** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
 export const recordStreamIdleMs = 30_000
@@ -28,26 +19,43 @@ export const recordStreamIdleMs = 30_000
  */
 export const recordStreamBytesPerS = 32 * mib
 
+/** The streams of a worker share its time. */
+type StreamingWorker = Pick<PrivateApiParts, 'clock'> & {
+  readonly recordStreams: { readonly size: number }
+}
+
 export class RecordStream {
   readonly shard: number
-  readonly #options: RecordStreamOptions
+  readonly #response: LongResponse
+  readonly #section: Pick<ShardSection, 'frames' | 'close'>
+  readonly #worker: StreamingWorker
   #isStopped = false
 
-  constructor(options: RecordStreamOptions) {
-    this.#options = options
-    this.shard = options.shard
+  /** @param section - closed at the end of the stream, however it ends */
+  constructor(
+    shard: number,
+    response: LongResponse,
+    section: Pick<ShardSection, 'frames' | 'close'>,
+    worker: StreamingWorker,
+  ) {
+    this.shard = shard
+    this.#response = response
+    this.#section = section
+    this.#worker = worker
   }
 
   /** Sends everything. Resolves when the stream has ended for whatever reason. */
   async send(): Promise<void> {
-    const { response, section, clock } = this.#options
+    const { clock, recordStreams } = this.#worker
+    const response = this.#response
+    const section = this.#section
     response.follow(() => this.stop())
     try {
       for await (const frame of section.frames()) {
         if (this.#isStopped) return
         if (!response.write(frame)) await this.#untilTaken()
         // Pushes that came during this frame go first.
-        await sleep(clock, frameMs(frame) * this.#options.streams())
+        await sleep(clock, frameMs(frame) * recordStreams.size)
       }
       if (!this.#isStopped) response.end()
     } catch {
@@ -61,13 +69,12 @@ export class RecordStream {
   /** Breaks the response off. */
   stop(): void {
     this.#isStopped = true
-    this.#options.response.destroy()
+    this.#response.destroy()
   }
 
   async #untilTaken(): Promise<void> {
-    const { response, clock } = this.#options
-    const timer = clock.after(recordStreamIdleMs, () => this.stop())
-    await response.drained()
+    const timer = this.#worker.clock.after(recordStreamIdleMs, () => this.stop())
+    await this.#response.drained()
     timer.cancel()
   }
 }

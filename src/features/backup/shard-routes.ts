@@ -32,7 +32,7 @@ type Options = Pick<
 export const recordStreamsMax = 4
 
 export function addShardRoutes(app: FastifyInstance, options: Options): void {
-  const { clock, keys, shards, recordStreams } = options
+  const { keys, shards, recordStreams } = options
   let opening = 0
   addOperations(app, shardOperations, {
     listShards: async () => shardList(shards, options.routes.groups()),
@@ -54,13 +54,7 @@ export function addShardRoutes(app: FastifyInstance, options: Options): void {
         'Content-Type': 'application/octet-stream',
         'Cache-Control': 'no-store',
       })
-      const stream = new RecordStream({
-        shard: shard.index,
-        response,
-        section,
-        clock,
-        streams: () => recordStreams.size,
-      })
+      const stream = new RecordStream(shard.index, response, section, options)
       recordStreams.add(stream)
       void stream.send().finally(() => recordStreams.delete(stream))
     },

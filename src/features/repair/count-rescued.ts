@@ -16,6 +16,7 @@ import {
   type QueueState,
 } from '../../shard/records/record.ts'
 import { Shard } from '../../shard/shard.ts'
+import type { Rescued } from '../../shard/recovery/rescue-records.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'
 
 /** What a queue has lost, according to its own records. */
@@ -30,23 +31,21 @@ export interface QueueLoss {
   readonly isUnregistered: boolean
 }
 
-export interface CountOptions {
-  readonly store: Store
-  readonly shard: number
-  readonly clock: Clock
-  /** Every queue of which any record was found, with the largest update id that was seen. */
-  readonly lastIds: ReadonlyMap<QueueId, number>
-}
-
 /**
  * Counts all queues of a rescued shard.
  *
+ * @param index - of the shard
+ * @param lastIds - every queue of which any record was found, with the largest update id that was seen
  * @returns the queues that have lost something, once the ids and counts of all queues are synced.
  */
-export async function countRescued(options: CountOptions): Promise<QueueLoss[]> {
-  const { store, clock } = options
+export async function countRescued(
+  store: Store,
+  index: number,
+  lastIds: Rescued['lastIds'],
+  clock: Clock,
+): Promise<QueueLoss[]> {
   const shard = new Shard({
-    index: options.shard,
+    index,
     store,
     clock,
     log: { error: skip, info: skip },
@@ -57,10 +56,10 @@ export async function countRescued(options: CountOptions): Promise<QueueLoss[]> 
   await shard.open()
   shard.distrust()
   const losses: QueueLoss[] = []
-  const queues = [...options.lastIds.keys()]
+  const queues = [...lastIds.keys()]
   for (let at = 0; at < queues.length; at += countedPerReadMax) {
     const some = queues.slice(at, at + countedPerReadMax)
-    const before = await raiseIds(some, options)
+    const before = await raiseIds(store, some, lastIds)
     const after = await shard.load(some)
     for (const [index, queue] of some.entries()) {
       const left = after[index]?.state?.liveCount ?? 0
@@ -88,8 +87,9 @@ async function lossOf(counted: {
 
 /** Raises the next id in `s` records where that id was already assigned. Returns the records as they were before. */
 async function raiseIds(
+  store: Store,
   queues: readonly QueueId[],
-  { store, lastIds }: CountOptions,
+  lastIds: Rescued['lastIds'],
 ): Promise<(QueueState | undefined)[]> {
   const keys = queues.map((queue) => kinds.state.key(queue))
   const values = await store.getMany(keys)

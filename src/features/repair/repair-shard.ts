@@ -27,12 +27,6 @@ import {
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../../store/write-file.ts'
 import { exists } from '../../store/is-missing.ts'
 
-export interface RepairOptions extends Omit<RescueOptions, 'staging' | 'target'> {
-  /** The data directory. This process must hold its lock. */
-  readonly directory: string
-  readonly shard: number
-}
-
 export interface Repaired {
   readonly records: number
   readonly losses: readonly QueueLoss[]
@@ -59,16 +53,21 @@ export async function finishRepair(directory: string, shard: number): Promise<bo
 /**
  * Repairs one shard, including a missing one. Call `finishRepair` first.
  *
+ * @param directory - the data directory. This process must hold its lock
  * @throws Error if the records belong to another number of shards; also the errors of the file system and of LevelDB.
  *   The old shard is unchanged then.
  */
-export async function repairShard(options: RepairOptions): Promise<Repaired> {
-  const paths = repairPathsOf(options.directory, options.shard)
+export async function repairShard(
+  directory: string,
+  shard: number,
+  options: RescueOptions,
+): Promise<Repaired> {
+  const paths = repairPathsOf(directory, shard)
   try {
     await makePrivateDirectory(paths.work)
-    const { rescued, losses } = await build(options, paths)
+    const { rescued, losses } = await build(shard, paths, options)
     // The ids of lost records are unknown. If the shard is distrusted but not replaced, it only skips ids.
-    const idMark = { directory: options.directory, shard: options.shard }
+    const idMark = { directory, shard }
     if (rescued.mayLose) await (await IdMark.read(idMark)).distrust()
     await writeFileAtomically(paths.ready, '', 0o600)
     const kept = await moveAway(paths.shard, options.clock)
@@ -101,8 +100,9 @@ function repairPathsOf(directory: string, index: number): RepairPaths {
 }
 
 async function build(
-  options: RepairOptions,
+  shard: number,
   paths: RepairPaths,
+  options: RescueOptions,
 ): Promise<{ readonly rescued: Rescued; readonly losses: readonly QueueLoss[] }> {
   const { clock, files } = options
   const staging = files.create(paths.staging, clock)
@@ -110,10 +110,9 @@ async function build(
   try {
     await staging.open()
     await target.open()
-    const rescued = await rescueRecords({ ...options, directory: paths.shard, staging, target })
-    assertOwn(options.shard, rescued)
-    const counted = { ...rescued, store: target, shard: options.shard, clock }
-    const losses = await countRescued(counted)
+    const rescued = await rescueRecords(paths.shard, staging, target, options)
+    assertOwn(shard, rescued)
+    const losses = await countRescued(target, shard, rescued.lastIds, clock)
     // LevelDB syncs a table when it is written. This write syncs the log, which has everything that is in no table
     // yet.
     await target.write([], { sync: true })

@@ -116,9 +116,7 @@ async function repairIfDamaged(
     return
   }
   let isLogDamaged = false
-  const repaired = await repairShard({
-    directory,
-    shard,
+  const repaired = await repairShard(directory, shard, {
     files,
     clock: waitingClock,
     isOwn: (queue) => selection.shardOf(botIdOf(queue)) === shard,

@@ -28,14 +28,8 @@ const idleMs = 1_000
 /** The row of a server that has crashed is evicted within this time, with one heartbeat to notice it and one to do it. */
 const evictedMsMax = nodeEvictedMs + 2 * nodeHeartbeatMs + idleMs
 
-export interface ClusterTypesOptions {
-  /** The rows of the databases; undefined for one that has not responded. */
-  readonly rows: readonly (Pick<ClusterRow, 'types'> | undefined)[]
-  /** The types that the options name. */
-  readonly given: readonly AddedType[]
-  /** Names the cluster in errors. */
-  readonly shown: string
-}
+/** The rows of the databases; undefined for one that has not responded. */
+type Rows = readonly (Pick<ClusterRow, 'types'> | undefined)[]
 
 export class ClusterTypes {
   /** In the order of their numbers. */
@@ -44,9 +38,13 @@ export class ClusterTypes {
   /** How many of them a database had before. */
   readonly #before: number
 
-  /** @throws AddedTypesError if the options do not fit the rows */
-  constructor(options: ClusterTypesOptions) {
-    const { types, before } = typesOfCluster(options)
+  /**
+   * @param given - the types that the options name
+   * @param shown - names the cluster in errors
+   * @throws AddedTypesError if the options do not fit the rows
+   */
+  constructor(rows: Rows, given: readonly AddedType[], shown: string) {
+    const { types, before } = typesOfCluster(rows, given, shown)
     this.types = types
     this.#list = types.map(storedType)
     this.#before = before
@@ -122,10 +120,11 @@ export class ClusterTypes {
  *
  * @throws AddedTypesError if the options do not fit the rows
  */
-export function typesOfCluster({ rows, given, shown }: ClusterTypesOptions): {
-  readonly types: readonly AddedType[]
-  readonly before: number
-} {
+export function typesOfCluster(
+  rows: Rows,
+  given: readonly AddedType[],
+  shown: string,
+): { readonly types: readonly AddedType[]; readonly before: number } {
   const lists = rows.flatMap((row) => (row === undefined ? [] : [row.types]))
   const longest = lists.reduce((most, list) => (list.length > most.length ? list : most), [])
   for (const list of lists) assertPart(list, longest)

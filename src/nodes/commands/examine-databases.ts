@@ -43,7 +43,7 @@ function typeProblems(
   rows: readonly (ClusterRow | undefined)[],
 ): readonly string[] {
   try {
-    typesOfCluster({ rows, given: givenTypes(config), shown: shownUrls(config.databases) })
+    typesOfCluster(rows, givenTypes(config), shownUrls(config.databases))
     return []
   } catch (error) {
     return [messageOf(error)]

@@ -17,6 +17,7 @@ import type { RouteTable } from '../../process/routes.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
 import { databaseOfShard } from '../../store/database-of-shard.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { messageOf } from '../../kit/text/message-of.ts'
 import { exists } from '../../store/is-missing.ts'
 import type { NodeTable } from '../../store/node-table.ts'
@@ -30,14 +31,9 @@ import { DatabaseMember, type DatabaseMemberOptions, type MemberStart } from './
 /** A database that was away when the server started is asked again after this pause. Chosen: 16 of them cost little. */
 const databaseAskAgainMs = 1_000
 
-export interface JoinedDatabasesOptions
-  extends Pick<DatabaseMemberOptions, 'directory' | 'lock' | 'clock' | 'log'> {
-  readonly config: Config
-}
-
 interface JoinedDatabasesParts
-  extends JoinedDatabasesOptions,
-    Pick<DatabaseMemberOptions, 'name' | 'links'> {
+  extends Pick<DatabaseMemberOptions, 'directory' | 'lock' | 'clock' | 'log' | 'name' | 'links'> {
+  readonly config: Config
   readonly types: ClusterTypes
   readonly check: DatabaseCheck
   /** The number of shards of the cluster. */
@@ -64,8 +60,13 @@ export class JoinedDatabases {
   #onEnd: ((code: number) => void) | undefined
 
   /** Reads what the databases fix. Nothing is changed before `start`. */
-  static async open(options: JoinedDatabasesOptions): Promise<JoinedDatabases> {
-    const { config, directory, log } = options
+  static async open(
+    config: Config,
+    directory: string,
+    lock: DatabaseMemberOptions['lock'],
+    surroundings: Pick<Surroundings, 'clock' | 'log'>,
+  ): Promise<JoinedDatabases> {
+    const { log } = surroundings
     // Imported only here, because loading it takes a while, and most servers have no database.
     const { PgNodes } = await import('../postgres/pg-nodes.ts')
     await refuseEmbedded(directory)
@@ -73,11 +74,14 @@ export class JoinedDatabases {
     const { id, shards } = await check.all()
     const shown = shownUrls(config.databases)
     await agreeOnCluster(directory, id, shown)
-    const types = new ClusterTypes({ rows: check.rows, given: givenTypes(config), shown })
+    const types = new ClusterTypes(check.rows, givenTypes(config), shown)
     const links = readNodeLinks(config)
     const name = config.nodeName ?? hostname()
     const tables = config.databases.map((database) => new PgNodes(database, name))
-    return new JoinedDatabases({ ...options, check, types, shards, name, links, tables })
+    return new JoinedDatabases({
+      ...surroundings,
+      ...{ config, directory, lock, check, types, shards, name, links, tables },
+    })
   }
 
   /** For `open`, which has checked the databases. */

@@ -1,10 +1,10 @@
 /** Stores shards in PostgreSQL, each in one of the databases of the cluster. Nothing of them is on this machine. */
+import type { Clock } from '../../kit/clock.ts'
 import { databaseOfShard } from '../../store/database-of-shard.ts'
 import type {
   OpenedStore,
   OpenStoreOptions,
   SharedStore,
-  SpaceOptions,
   StoreEngine,
   StoreSpace,
 } from '../../store/store-engine.ts'
@@ -38,7 +38,7 @@ export class PgEngine implements StoreEngine {
     }
   }
 
-  async space({ clock }: Pick<SpaceOptions, 'clock'>): Promise<StoreSpace | undefined> {
+  async space(clock: Clock): Promise<StoreSpace | undefined> {
     const { databases, bytesMax } = this.#options
     if (bytesMax === undefined) return undefined
     const space = new PgSpace(clock, databases, this.#named('size'), bytesMax)

@@ -12,15 +12,10 @@
  * A filter may have keys that are not stored, because their write failed. It never lacks one that is.
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { RangeOptions, StoreEntry } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
 import { IdempotencyKeyFilter, type KeyPlace, keyPlace } from './idempotency-key-filter.ts'
 import { kinds } from '../kinds.ts'
 import * as keys from '../records/record-keys.ts'
-
-export interface IdempotencyKeyFiltersOptions {
-  readonly clock: Clock
-  range(options: RangeOptions): Promise<readonly StoreEntry[]>
-}
 
 interface HalfDay {
   readonly filter: IdempotencyKeyFilter
@@ -38,14 +33,16 @@ export const keyFilterSliceKeys = 500
 export const keyFilterPauseMs = 5
 
 export class IdempotencyKeyFilters {
-  readonly #options: IdempotencyKeyFiltersOptions
+  readonly #clock: Clock
+  readonly #range: Store['range']
   /** Undefined until they were listed. */
   #halfDays: HalfDays | undefined
   #building: HalfDays | undefined
   #life = 0
 
-  constructor(options: IdempotencyKeyFiltersOptions) {
-    this.#options = options
+  constructor(clock: Clock, range: Store['range']) {
+    this.#clock = clock
+    this.#range = range
   }
 
   /**
@@ -59,7 +56,7 @@ export class IdempotencyKeyFilters {
     const life = this.#life
     const listed: HalfDays = new Map()
     for (let from = first; ; ) {
-      const [entry] = await this.#options.range({
+      const [entry] = await this.#range({
         gte: kinds.idempotencyKey.start(from),
         lt: kinds.idempotencyKey.range().lt,
         limit: 1,
@@ -146,14 +143,14 @@ export class IdempotencyKeyFilters {
     for (const [number, halfDay] of [...halfDays].toReversed()) {
       while (!halfDay.isComplete && this.#halfDays === halfDays && halfDays.has(number)) {
         await this.#readSlice(number, halfDay)
-        await sleep(this.#options.clock, keyFilterPauseMs)
+        await sleep(this.#clock, keyFilterPauseMs)
       }
     }
   }
 
   async #readSlice(number: number, halfDay: HalfDay): Promise<void> {
     const { filter, readTo } = halfDay
-    const found = await this.#options.range({
+    const found = await this.#range({
       gte: readTo === undefined ? kinds.idempotencyKey.start(number) : keys.keyAfter(readTo),
       lt: kinds.idempotencyKey.start(number + 1),
       limit: keyFilterSliceKeys,

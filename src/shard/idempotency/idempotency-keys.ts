@@ -13,23 +13,23 @@
  *
  * A key is identified by 128 bits of its SHA-256 (key-hashes.ts).
  */
+import type { Clock } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { kinds } from '../kinds.ts'
 import * as keys from '../records/record-keys.ts'
 import type { QueueId } from '../records/record-keys.ts'
 import { dayOf } from '../operations.ts'
-import {
-  IdempotencyKeyFilters,
-  type IdempotencyKeyFiltersOptions,
-} from './idempotency-key-filters.ts'
+import { IdempotencyKeyFilters } from './idempotency-key-filters.ts'
 import { type KeyPlace, startOf, stepOf } from './idempotency-key-filter.ts'
 import type { KeyHashes } from './key-hashes.ts'
 import type { KeyRecord } from '../records/record.ts'
 import type { ShardCodec } from '../records/shard-codec.ts'
-import type { StoreEntry, StoreOperation } from '../../store/store.ts'
+import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
 
 /** What `IdempotencyKeys` needs from its shard. */
-export interface IdempotencyKeysOptions extends IdempotencyKeyFiltersOptions {
+export interface IdempotencyKeysOptions {
+  readonly clock: Clock
+  readonly range: Store['range']
   /** Maximum number of keys for each queue and UTC day. */
   readonly keysPerDayMax?: number | undefined
   readonly counts: Pick<ShardCodec, 'claimKey' | 'keysOn'>
@@ -124,7 +124,7 @@ export class IdempotencyKeys {
 
   constructor(options: IdempotencyKeysOptions) {
     this.#options = options
-    this.#filters = new IdempotencyKeyFilters(options)
+    this.#filters = new IdempotencyKeyFilters(options.clock, options.range)
   }
 
   /**

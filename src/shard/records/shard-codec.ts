@@ -8,7 +8,7 @@
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../../kit/limits.ts'
 import type { AttemptsRecord } from './attempts-record.ts'
-import { DamagedRecords, type DamagedRecordsOptions } from '../recovery/damaged-records.ts'
+import type { DamagedRecords } from '../recovery/damaged-records.ts'
 import { GroupEncoder } from '../group-encoder.ts'
 import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
 import { type AnyKind, jsonKinds, type KindById, kinds } from '../kinds.ts'
@@ -61,8 +61,8 @@ export class ShardCodec {
   readonly #encoder = new GroupEncoder()
   #highestNextId = 0
 
-  constructor(options: DamagedRecordsOptions) {
-    this.#damaged = new DamagedRecords(options)
+  constructor(damaged: DamagedRecords) {
+    this.#damaged = damaged
   }
 
   /** Starts to fold operations of a queue into a copy of `state`. Has no effect on a queue that is tracked. */

@@ -6,29 +6,25 @@
 import { copyKey } from '../kinds.ts'
 import { logFieldsOf } from '../shard-records.ts'
 import { UnknownRecordVersionError } from '../records/record.ts'
-import type { ShardLog } from '../shard-recovery.ts'
+import type { ShardOptions } from '../shard.ts'
 import type { StoreEntry, StoreOperation } from '../../store/store.ts'
-
-export interface DamagedRecordsOptions {
-  /** Index of the shard. */
-  readonly index: number
-  readonly log: Pick<ShardLog, 'error'>
-  /** Stores the copy. Not awaited. */
-  readonly keep?: ((operation: StoreOperation) => void) | undefined
-  /** Called when a record is damaged: others of the same block may be, too, and a damaged key is not seen. */
-  readonly onDamagedRecord?: (() => void) | undefined
-}
 
 /** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
 const damagedRecordsKeptMax = 1_000
 
 export class DamagedRecords {
-  readonly #options: DamagedRecordsOptions
+  readonly #shard: Pick<ShardOptions, 'index' | 'log' | 'onDamagedRecord'>
+  readonly #keep: (operation: StoreOperation) => void
   /** Keys, in hexadecimal, of the records that were named. Most damaged records are read repeatedly. */
   readonly #named = new Set<string>()
 
-  constructor(options: DamagedRecordsOptions) {
-    this.#options = options
+  /** @param keep - stores the copy. Not awaited */
+  constructor(
+    shard: Pick<ShardOptions, 'index' | 'log' | 'onDamagedRecord'>,
+    keep: (operation: StoreOperation) => void,
+  ) {
+    this.#shard = shard
+    this.#keep = keep
   }
 
   /** Returns the keys of the records that were named, of those for which `isWanted` returns true, and forgets them. */
@@ -44,9 +40,9 @@ export class DamagedRecords {
     if (this.#named.has(name)) return
     if (this.#named.size < damagedRecordsKeptMax) {
       this.#named.add(name)
-      this.#options.keep?.({ type: 'put', key: copyKey(key), value })
+      this.#keep({ type: 'put', key: copyKey(key), value })
     }
-    const { index, log, onDamagedRecord } = this.#options
+    const { index, log, onDamagedRecord } = this.#shard
     const isDamaged = !(error instanceof UnknownRecordVersionError)
     log.error(
       { shard: index, ...logFieldsOf(key), key: name, error: String(error) },

@@ -28,14 +28,9 @@ import {
 import type { IdRange, UpdatesRead } from '../records/stored-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
 
-/** What `Recounter` needs from its shard. */
-export interface RecounterOptions extends KeptReader {
-  readonly store: Store
+/** The shard whose queues are counted. */
+interface CountedShard extends KeptReader {
   readUpdates(range: IdRange): Promise<UpdatesRead>
-  /** Bounds the ids of the shard. Undefined in tests and during a repair. */
-  readonly idMark?: IdMark | undefined
-  /** Resolves when the operations survive a power loss. */
-  write(operations: readonly StoreOperation[]): Promise<void>
 }
 
 /** One read of a recount returns at most this many bytes, all of them in memory: two of the largest getUpdates responses. */
@@ -48,12 +43,27 @@ export const recountSkippedIds = 1_000_000
 
 /** Recounts each queue of one shard once. A recount that failed is repeated by the next call. */
 export class Recounter {
-  readonly #options: RecounterOptions
+  readonly #shard: CountedShard
+  readonly #store: Store
+  readonly #idMark: IdMark | undefined
+  readonly #write: (operations: readonly StoreOperation[]) => Promise<void>
   /** The recount of each queue, in progress or done. */
   readonly #counts = new Map<QueueId, Promise<void>>()
 
-  constructor(options: RecounterOptions) {
-    this.#options = options
+  /**
+   * @param idMark - bounds the ids of the shard; undefined in tests and during a repair
+   * @param write - resolves when the operations survive a power loss
+   */
+  constructor(
+    shard: CountedShard,
+    store: Store,
+    idMark: IdMark | undefined,
+    write: (operations: readonly StoreOperation[]) => Promise<void>,
+  ) {
+    this.#shard = shard
+    this.#store = store
+    this.#idMark = idMark
+    this.#write = write
   }
 
   /**
@@ -88,8 +98,8 @@ export class Recounter {
       records.push(...counted.records)
     }
     if (records.length === 0) return
-    await this.#options.idMark?.reserve(highest)
-    await this.#options.write(records)
+    await this.#idMark?.reserve(highest)
+    await this.#write(records)
   }
 
   /** Returns what is to be written of a queue, and its next id. */
@@ -97,10 +107,10 @@ export class Recounter {
     queue: QueueId,
   ): Promise<{ readonly records: readonly StoreOperation[]; readonly nextId: number }> {
     const [key, keptKey] = [kinds.state.key(queue), kinds.keptState.key(queue)]
-    const [value, keptValue] = await this.#options.store.getMany([key, keptKey])
+    const [value, keptValue] = await this.#store.getMany([key, keptKey])
     const stored = value && readable({ key, value }, decodeQueueState)
     const known = keptValue && readable({ key: keptKey, value: keptValue }, decodeKeptState)
-    const counted = await keptOf(this.#options, queue)
+    const counted = await keptOf(this.#shard, queue)
     // Each of the three records tells what has left, so that no damage of two of them makes that pending again.
     const end = Math.max(counted.end, ifRead(known)?.end ?? 0, ifRead(stored)?.floor ?? 0)
     const kept = { ...counted, end }
@@ -135,7 +145,7 @@ export class Recounter {
    * the shard are below the mark.
    */
   #leastId(isLost: boolean): number {
-    const { idMark } = this.#options
+    const idMark = this.#idMark
     return isLost ? (idMark?.below ?? updateIdFirstMax + recountSkippedIds) : (idMark?.from ?? 0)
   }
 
@@ -147,7 +157,7 @@ export class Recounter {
     let end = first
     const dead: number[] = []
     while (from < updateIdEnd) {
-      const page = await this.#options.readUpdates({ ...pageOf(queue), from })
+      const page = await this.#shard.readUpdates({ ...pageOf(queue), from })
       const left = await this.#leftIds({ queue, from, to: page.next })
       for (const { updateId, text } of page.updates) {
         if (left.has(updateId)) {
@@ -168,7 +178,7 @@ export class Recounter {
   async #leftIds({ queue, from, to }: Pick<IdRange, 'queue' | 'from' | 'to'>) {
     const ids = new Set<number>()
     for (let next = from; next < to; ) {
-      const page = await this.#options.readLeftUpdates({ ...pageOf(queue), from: next, to })
+      const page = await this.#shard.readLeftUpdates({ ...pageOf(queue), from: next, to })
       for (const { updateId } of page.updates) ids.add(updateId)
       next = page.next
     }

@@ -22,13 +22,8 @@ import type { StoreFiles } from '../../store/store-files.ts'
 import { mib } from '../../kit/limits.ts'
 
 export interface RescueOptions {
-  /** The directory of the damaged shard. */
-  readonly directory: string
   readonly clock: Clock
   readonly files: StoreFiles
-  /** Both stores are open and empty. */
-  readonly staging: Store
-  readonly target: Store
   /** Returns whether a queue belongs to this shard. */
   readonly isOwn: (queue: QueueId) => boolean
   readonly onDamage: (damage: FilesDamage) => void
@@ -52,13 +47,21 @@ export interface Rescued {
 }
 
 /**
- * Reads all records into the staging database and copies the newest of each key to the target.
+ * Reads all records into the staging database and copies the newest of each key to the target. Both are open and empty.
  *
+ * @param directory - of the damaged shard
  * @throws the errors of reading the files and writing the databases, for example because the disk is full.
  */
-export async function rescueRecords(options: RescueOptions): Promise<Rescued> {
-  const staged = await stage(options)
-  const records = await writeNewest(options, staged.entries)
+export async function rescueRecords(
+  directory: string,
+  staging: Store,
+  target: Store,
+  options: RescueOptions,
+): Promise<Rescued> {
+  const staged = await stage(directory, staging, options)
+  const records = await writeNewest(staging, target, (done) =>
+    options.onProgress('writing', done, staged.entries),
+  )
   return { ...staged, records }
 }
 
@@ -66,13 +69,13 @@ interface Staged extends Omit<Rescued, 'records'> {
   readonly entries: number
 }
 
-async function stage(options: RescueOptions): Promise<Staged> {
-  const { directory, clock, readAt } = options
+async function stage(directory: string, staging: Store, options: RescueOptions): Promise<Staged> {
+  const { clock, readAt } = options
   const lastIds = new Map<QueueId, number>()
   let foreignRecords = 0
   let mayLose = false
   let entries = 0
-  const batch = new Batch(options.staging)
+  const batch = new Batch(staging)
   const onProgress = (done: number, of: number): void => options.onProgress('reading', done, of)
   for await (const part of options.files.read({
     records: shardRecords,
@@ -112,8 +115,9 @@ const rescueBatchRecords = 1_000
 const rescueBatchBytes = mib
 
 async function writeNewest(
-  { staging, target, onProgress }: RescueOptions,
-  entries: number,
+  staging: Store,
+  target: Store,
+  onProgress: (done: number) => void,
 ): Promise<number> {
   const batch = new Batch(target)
   let from = Buffer.from([0])
@@ -145,7 +149,7 @@ async function writeNewest(
     }
     from = Buffer.concat([last.key, Buffer.from([0])])
     read += page.length
-    onProgress('writing', read, entries)
+    onProgress(read)
   }
   await batch.flush()
   return records

@@ -42,7 +42,7 @@ export const levelEngine = {
   },
   asideText:
     'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again',
-  async space({ clock, dataDir, reserveBytes }) {
+  async space(clock, dataDir, reserveBytes) {
     const disk = new DiskSpace(dataDir, reserveBytes, clock)
     await disk.start()
     return disk

@@ -228,34 +228,32 @@ test('sockets move to a private temporary directory if the path is too long for 
 
 test('the admin key is created once, has 256 bits, and only its owner can read it', async () => {
   await prepare(1)
-  const options = { directory: at('data') }
-  await assert.rejects(readAdminKey(options), /cannot read the admin key from .* \(ENOENT\)$/)
-  const { key } = await ensureAdminKey(options)
+  await assert.rejects(readAdminKey(at('data')), /cannot read the admin key from .* \(ENOENT\)$/)
+  const { key } = await ensureAdminKey(at('data'), undefined)
   assert.match(key, /^[\w-]{43}$/)
   assert.equal(modeOf(at('data', 'admin.key')), 0o600)
-  assert.equal((await ensureAdminKey(options)).key, key)
-  assert.equal(await readAdminKey(options), key)
+  assert.equal((await ensureAdminKey(at('data'), undefined)).key, key)
+  assert.equal(await readAdminKey(at('data')), key)
 })
 
 test('permissions of an admin key file are reduced if the server owns it, and reported if the operator does', async () => {
   await prepare(1)
-  await ensureAdminKey({ directory: at('data') })
+  await ensureAdminKey(at('data'), undefined)
   chmodSync(at('data', 'admin.key'), 0o644)
-  assert.match((await ensureAdminKey({ directory: at('data') })).warnings.join(), /had mode 0644/)
+  assert.match((await ensureAdminKey(at('data'), undefined)).warnings.join(), /had mode 0644/)
   assert.equal(modeOf(at('data', 'admin.key')), 0o600)
   writeFileSync(at('key'), ' 0123456789abcdef\n', { mode: 0o644 })
-  const named = await ensureAdminKey({ directory: at('data'), keyFile: at('key') })
+  const named = await ensureAdminKey(at('data'), at('key'))
   assert.equal(named.key, '0123456789abcdef')
   assert.match(named.warnings.join(), /every user/)
   assert.equal(modeOf(at('key')), 0o644)
 })
 
 test('an admin key that is missing, short or not fit for a header is refused without showing it', async () => {
-  const options = { directory: root, keyFile: at('key') }
-  await assert.rejects(ensureAdminKey(options))
+  await assert.rejects(ensureAdminKey(root, at('key')))
   for (const text of ['', 'secret', 'secretsecret secretsecret', 'secretsecretsecret\u00e9']) {
     writeFileSync(at('key'), text, { mode: 0o600 })
-    await assert.rejects(readAdminKey(options), (error: Error) => {
+    await assert.rejects(readAdminKey(root, at('key')), (error: Error) => {
       assert.match(error.message, /at least 16/)
       assert.doesNotMatch(error.message, /secret/)
       return true

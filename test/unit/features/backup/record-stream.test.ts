@@ -57,14 +57,8 @@ function begin(reader = new Reader(), section = new Section()) {
   const clock = new FakeClock()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the part that is used
   const response = new LongResponse(reader as unknown as ServerResponse, () => () => undefined)
-  const world = { reader, section, clock, streams: 1 }
-  const stream = new RecordStream({
-    shard: 0,
-    response,
-    section,
-    clock,
-    streams: () => world.streams,
-  })
+  const world = { reader, section, clock, recordStreams: { size: 1 } }
+  const stream = new RecordStream(0, response, section, world)
   return Object.assign(world, { stream, sent: stream.send() })
 }
 
@@ -144,7 +138,7 @@ test('no more is sent than the pace of an export allows, so that pushes have the
 test('a frame of small records takes as long as a large one, and exports of a worker share its time', async () => {
   const world = begin()
   const { reader, clock, sent } = world
-  world.streams = 3
+  world.recordStreams.size = 3
   for (let frames = 1; frames <= 4; frames++) {
     await clock.advance(0)
     assert.equal(reader.written.length, frames)

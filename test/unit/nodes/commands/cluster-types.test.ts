@@ -8,11 +8,11 @@ function typesOf(
   given: readonly string[],
   ...lists: readonly (readonly string[] | undefined)[]
 ): readonly string[] {
-  const { types } = new ClusterTypes({
-    rows: lists.map((list) => (list === undefined ? undefined : { types: list })),
-    given: given.map((text) => parseAddedType(text)!),
-    shown: 'db',
-  })
+  const { types } = new ClusterTypes(
+    lists.map((list) => (list === undefined ? undefined : { types: list })),
+    given.map((text) => parseAddedType(text)!),
+    'db',
+  )
   return types.map(storedType)
 }
 

@@ -23,10 +23,7 @@ class World {
   readonly clock = new FakeClock()
   readonly store = new MemoryStore()
   readonly ranges: RangeOptions[] = []
-  readonly filters = new IdempotencyKeyFilters({
-    clock: this.clock,
-    range: (options) => this.#range(options),
-  })
+  readonly filters = new IdempotencyKeyFilters(this.clock, (options) => this.#range(options))
   isFailing = false
   readonly held: (() => void)[] = []
   isHolding = false
