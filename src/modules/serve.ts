@@ -49,11 +49,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   await makePrivateDirectory(directory)
   const { log, manager, logOfServer } = surroundingsOf(config)
   const lock = lockDirectory(directory)
-  const surroundings = { clock: systemClock, log }
-  const joined =
-    config.databases.length === 0
-      ? undefined
-      : await JoinedDatabases.open(config, directory, lock, surroundings)
+  const joined = await JoinedDatabases.open(config, directory, lock, { clock: systemClock, log })
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
   const settings = settingsOf({ config, data, adminKey, joined, log })

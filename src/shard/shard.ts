@@ -52,7 +52,7 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onSynced?(durationMs: number): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
-  /** Called when a record is damaged: others of the same block may be, too, and a damaged key is not seen. */
+  /** See `DamagedRecords`. */
   readonly onDamagedRecord?: (() => void) | undefined
   /** Called when updates of a queue were acknowledged and have not left it, and are not there. */
   onMissing?(queue: QueueId, count: number): void

@@ -61,9 +61,9 @@ export async function countRescued(
     const some = queues.slice(at, at + countedPerReadMax)
     const before = await raiseIds(store, some, lastIds)
     const after = await shard.load(some)
-    for (const [index, queue] of some.entries()) {
-      const left = after[index]?.state?.liveCount ?? 0
-      const loss = await lossOf({ store, shard, queue, before: before[index], left })
+    for (const [nth, queue] of some.entries()) {
+      const left = after[nth]?.state?.liveCount ?? 0
+      const loss = await lossOf({ store, shard, queue, before: before[nth], left })
       if (loss !== undefined) losses.push(loss)
     }
   }

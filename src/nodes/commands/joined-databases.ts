@@ -59,13 +59,14 @@ export class JoinedDatabases {
   #control: ShardControl | undefined
   #onEnd: ((code: number) => void) | undefined
 
-  /** Reads what the databases fix. Nothing is changed before `start`. */
+  /** Reads what the databases fix. Nothing is changed before `start`. Returns undefined if the options name no database. */
   static async open(
     config: Config,
     directory: string,
     lock: DatabaseMemberOptions['lock'],
     surroundings: Pick<Surroundings, 'clock' | 'log'>,
-  ): Promise<JoinedDatabases> {
+  ): Promise<JoinedDatabases | undefined> {
+    if (config.databases.length === 0) return undefined
     const { log } = surroundings
     // Imported only here, because loading it takes a while, and most servers have no database.
     const { PgNodes } = await import('../postgres/pg-nodes.ts')
@@ -80,7 +81,15 @@ export class JoinedDatabases {
     const tables = config.databases.map((database) => new PgNodes(database, name))
     return new JoinedDatabases({
       ...surroundings,
-      ...{ config, directory, lock, check, types, shards, name, links, tables },
+      config,
+      directory,
+      lock,
+      check,
+      types,
+      shards,
+      name,
+      links,
+      tables,
     })
   }
 

@@ -6,23 +6,26 @@
 import { copyKey } from '../kinds.ts'
 import { logFieldsOf } from '../shard-records.ts'
 import { UnknownRecordVersionError } from '../records/record.ts'
-import type { ShardOptions } from '../shard.ts'
+import type { ShardRecoveryOptions } from '../shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from '../../store/store.ts'
 
 /** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
 const damagedRecordsKeptMax = 1_000
 
+/** What the records of a shard are reported with. */
+type NamingShard = Pick<ShardRecoveryOptions, 'index' | 'log'> & {
+  /** Called when a record is damaged: others of the same block may be, too, and a damaged key is not seen. */
+  readonly onDamagedRecord?: (() => void) | undefined
+}
+
 export class DamagedRecords {
-  readonly #shard: Pick<ShardOptions, 'index' | 'log' | 'onDamagedRecord'>
+  readonly #shard: NamingShard
   readonly #keep: (operation: StoreOperation) => void
   /** Keys, in hexadecimal, of the records that were named. Most damaged records are read repeatedly. */
   readonly #named = new Set<string>()
 
   /** @param keep - stores the copy. Not awaited */
-  constructor(
-    shard: Pick<ShardOptions, 'index' | 'log' | 'onDamagedRecord'>,
-    keep: (operation: StoreOperation) => void,
-  ) {
+  constructor(shard: NamingShard, keep: (operation: StoreOperation) => void) {
     this.#shard = shard
     this.#keep = keep
   }
