@@ -17,7 +17,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { PostboteError } from '../kit/errors.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
-import type { StoredSecret } from '../kit/stored-secret.ts'
+import type { StoredSecret } from '../kit/rights.ts'
 
 /** The two parts of a token, before and after the colon. */
 export interface Token {

@@ -25,7 +25,7 @@ import { onceClosed } from '../http/once-closed.ts'
 import { sendError } from '../http/reply.ts'
 import type { FileTarget, MethodTarget } from '../http/target.ts'
 import { KeyedSemaphore } from '../kit/semaphore.ts'
-import { upstreamFilePath, upstreamPath, type UpstreamUrl } from '../api/upstream-url.ts'
+import { upstreamFilePath, upstreamPath, type UpstreamUrl } from '../http/server-origin.ts'
 
 /** Headers that belong to one connection and not to the message. undici and reply-from add what they need. */
 const hopByHop: ReadonlySet<string> = new Set([

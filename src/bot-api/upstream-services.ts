@@ -3,7 +3,7 @@ import { TokenSeal } from '../bots/token-seal.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
 import { UpstreamProxy } from './upstream-proxy.ts'
 import { UpstreamReplies } from './upstream-replies.ts'
-import type { UpstreamUrl } from '../api/upstream-url.ts'
+import type { UpstreamUrl } from '../http/server-origin.ts'
 
 export class UpstreamServices {
   readonly proxy: UpstreamProxy

@@ -3,7 +3,6 @@
  * queue and the /test/ queue.
  */
 import type { Clock } from '../kit/clock.ts'
-import type { Counters } from '../kit/counters.ts'
 import type { Lease } from '../kit/lease.ts'
 import { PostboteError } from '../kit/errors.ts'
 import type { NewOperatorEvent, ReportEvent } from '../kit/operator-event.ts'
@@ -31,7 +30,7 @@ import type {
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/records/stored-records.ts'
-import type { Log } from '../kit/surroundings.ts'
+import type { Counters, Log } from '../kit/surroundings.ts'
 import type { Tracer } from '../kit/tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import {

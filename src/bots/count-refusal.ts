@@ -1,4 +1,4 @@
-import type { Counters } from '../kit/counters.ts'
+import type { Counters } from '../kit/surroundings.ts'
 import type { ErrorCode } from '../kit/errors.ts'
 import { type MetricName, refusalMetrics } from '../kit/metrics.ts'
 

@@ -7,10 +7,9 @@ import type { CommandCall } from './commands/command-call.ts'
 import { jsonOption, printJsonLine, tell } from './output/print-result.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 import { followTail, type FollowTailOptions } from './follow-tail.ts'
-import { fitsSchema } from '../api/fits-schema.ts'
 import { privateApiOf } from './remote/private-api-of.ts'
-import { ForeignResponseError } from './remote/remote-api.ts'
-import { tailSilenceMs } from '../kit/private-api-limits.ts'
+import { fitsSchema, ForeignResponseError } from './remote/remote-api.ts'
+import { tailSilenceMs } from '../api/limits.ts'
 
 /** A tail that sends nothing for this long, not even a comment, is opened again. Chosen: three comments are missing. */
 const tailIdleMsMax = 3 * tailSilenceMs

@@ -8,8 +8,8 @@
  * ones are repeated until the server is back.
  */
 import { type Clock, sleep } from '../kit/clock.ts'
-import { messageOf } from '../kit/text/message-of.ts'
-import { tailReconnectMs } from '../kit/private-api-limits.ts'
+import { messageOf } from '../kit/errors.ts'
+import { tailReconnectMs } from '../api/limits.ts'
 import { CallRefusedError, ForeignResponseError } from './remote/remote-api.ts'
 import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
 

@@ -17,7 +17,6 @@ import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../kit/errors.ts'
 import { GrowingBody } from './growing-body.ts'
 import { kib, mib } from '../kit/limits.ts'
-import { withoutByteOrderMark } from './byte-order-mark.ts'
 
 /** The part of the budget that one body has. */
 export interface BodyReservation {
@@ -287,4 +286,45 @@ function unpackerFor(
 function hasZlibHeader(body: Buffer): boolean {
   const [first = 0, second = 0] = body
   return (first & 15) === 8 && ((first << 8) | second) % 31 === 0
+}
+
+/**
+ * The byte order mark that some programs write before UTF-8. It is no part of JSON or of a stream of lines, so it is skipped.
+ */
+const byteOrderMark = Buffer.from('\ufeff')
+const nothing = Buffer.alloc(0)
+
+/** Returns a body without the mark at its beginning. */
+export function withoutByteOrderMark(body: Buffer): Buffer {
+  return body[0] === byteOrderMark[0] &&
+    body[1] === byteOrderMark[1] &&
+    body[2] === byteOrderMark[2]
+    ? body.subarray(byteOrderMark.length)
+    : body
+}
+
+/** Skips the mark at the beginning of a stream, whose chunks may end within it. */
+export class ByteOrderMarkSkipper {
+  /** How many bytes of the mark have arrived; undefined when the beginning is over. */
+  #matched: number | undefined = 0
+
+  skip(chunk: Buffer): Buffer {
+    if (this.#matched === undefined) return chunk
+    const before = this.#matched
+    let matched = before
+    while (matched < byteOrderMark.length && chunk[matched - before] === byteOrderMark[matched])
+      matched++
+    const isOpen = matched < byteOrderMark.length && matched - before === chunk.length
+    this.#matched = isOpen ? matched : undefined
+    if (isOpen) return nothing
+    if (matched === byteOrderMark.length) return chunk.subarray(matched - before)
+    return before === 0 ? chunk : Buffer.concat([byteOrderMark.subarray(0, before), chunk])
+  }
+
+  /** Returns what has arrived of a mark that the stream ended within. */
+  rest(): Buffer {
+    const matched = this.#matched ?? 0
+    this.#matched = undefined
+    return byteOrderMark.subarray(0, matched)
+  }
 }

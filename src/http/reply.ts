@@ -1,6 +1,6 @@
 /**
- * The envelope of every response of the bot API. Only this file writes it; http/error-response.ts uses it for
- * connections without a request.
+ * The envelope of every response of the bot API. Only this file writes it, and the
+ * errors of both APIs that no route sends.
  *
  *     {"ok":true,"result":...}                         optional "description"
  *     {"ok":false,"error_code":429,"description":"..."} optional "parameters":{"retry_after":3}
@@ -9,10 +9,12 @@
  * complete value. Empty "parameters" are left out, because some clients cannot parse them. Responses are written to the
  * raw response with one prepared header list, which is the cheapest way that node:http offers.
  */
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { PostboteError } from '../kit/errors.ts'
 import { mustClose } from './body.ts'
 import { endWithList, endWithText } from './end-with-list.ts'
+import type { ListenerKind } from './listener.ts'
+import { requestIdHeader, requestIdOf } from './request-id.ts'
 
 /** What surrounds the updates of a list: a response is the head, some slices, and the tail. */
 const listHeadText = '{"ok":true,"result":['
@@ -112,4 +114,38 @@ function isOver(response: ServerResponse): boolean {
 function retryAfterOf(error: PostboteError): number | undefined {
   if (error.retryAfterS !== undefined) return Math.max(Math.ceil(error.retryAfterS), 1)
   return error.status === 429 ? 1 : undefined
+}
+
+/**
+ * Returns the bytes of a response that ends its connection, in the form of the listener (protocol.md §3 and 9). No route sends it:
+ * the primary has refused the connection, or the HTTP parser cannot read the bytes, or the request was refused before.
+ */
+export function errorResponse(listener: ListenerKind, error: PostboteError): Buffer {
+  const body = errorBody(listener, error)
+  const retry = error.retryAfterS === undefined ? '' : `Retry-After: ${error.retryAfterS}\r\n`
+  return Buffer.from(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}\r\n` +
+      'Content-Type: application/json\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n${retry}Connection: close\r\n\r\n${body}`,
+  )
+}
+
+/** Returns the body of a refusal. */
+export function errorBody(listener: ListenerKind, error: PostboteError): string {
+  return listener === 'private' ? privateErrorText(error) : errorReplyText(error)
+}
+
+/** Returns `{"error":{"code":"QUEUE_FULL","message":"..."}}`, as the private API answers. */
+export function privateErrorText({ code, message }: PostboteError): string {
+  return JSON.stringify({ error: { code, message } })
+}
+
+/** Refuses a request before any route has it, and ends its connection. */
+export function refusePrivate(response: ServerResponse, error: PostboteError): void {
+  const text = privateErrorText(error)
+  const headers = ['Content-Type', 'application/json', 'Content-Length', `${text.length}`]
+  const retryAfter = ['Retry-After', `${error.retryAfterS ?? 1}`]
+  const id = [requestIdHeader, requestIdOf(response.req)]
+  response.writeHead(error.status, [...headers, ...retryAfter, ...id, 'Connection', 'close'])
+  response.end(text)
 }

@@ -7,7 +7,6 @@
  *
  * `%s` in a description stands for the detail that the code raising the error provides.
  */
-
 import { unavailableRetryAfterS } from './limits.ts'
 
 interface ErrorKind {
@@ -267,4 +266,9 @@ export function toPostboteError(error: unknown): PostboteError {
 /** Closes an exhaustive switch: the call does not compile while a case is missing. */
 export function unreachable(value: never): never {
   throw new Error(`unexpected value ${JSON.stringify(value)}`)
+}
+
+/** The message of an error, or the text of anything else that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -1,6 +1,6 @@
 /**
  * All metrics that workers count in shared memory. To add one, append a row at the end of `rows` and count it with
- * `Counters` (counters.ts): /metrics and its HELP line follow. Each one is used somewhere. The position of a metric in `rows`
+ * `Counters` (surroundings.ts): /metrics and its HELP line follow. Each one is used somewhere. The position of a metric in `rows`
  * is its cell in a slot (metric-slot.ts), and the old and the new worker share the file during a reload: append only,
  * do not reorder, at most `metricsMax` entries.
  *

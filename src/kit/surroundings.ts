@@ -3,7 +3,8 @@
  * `extends Pick<Surroundings, 'clock' | 'counters'>`.
  */
 import type { Clock } from './clock.ts'
-import type { Counters } from './counters.ts'
+import type { HistogramName } from './histograms.ts'
+import type { MetricName } from './metrics.ts'
 
 /** The part of pino that is used: a method takes fields and a sentence. */
 export interface Log {
@@ -19,4 +20,16 @@ export interface Surroundings {
   readonly counters: Counters
   /** Returns a random number from 0 up to, but not including, 1. */
   readonly random: () => number
+}
+
+/** Where the layers count what they do. In a worker this is the worker's slot of the shared memory. */
+export interface Counters {
+  add(name: MetricName, amount: number): void
+  /**
+   * Adds to a histogram.
+   *
+   * @param timeMs - in milliseconds
+   * @param count - the number of observations of this time. Default: 1.
+   */
+  observe(name: HistogramName, timeMs: number, count?: number): void
 }

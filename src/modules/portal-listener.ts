@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import { toPostboteError } from '../kit/errors.ts'
 import type { RequestRouter } from '../links/forward/request-router.ts'
 import { createPortalApi, type PortalApiOptions } from './portal-api.ts'
-import { refusePrivate } from '../http/error-response.ts'
+import { refusePrivate } from '../http/reply.ts'
 
 export class PortalListener {
   readonly #router: Pick<RequestRouter, 'isPortalCall'>

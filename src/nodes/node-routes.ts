@@ -11,9 +11,8 @@ import type { ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
 import { addOperation } from '../private-api/add-operations.ts'
 import { fieldValues } from '../private-api/field-values.ts'
-import { addAnswers } from '../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../links/ask/ask-workers.ts'
-import { asks } from '../links/ask/question.ts'
+import { addAnswers, asks } from '../links/ask/question.ts'
 import type { PrivateApiParts, ShardPlaces } from '../private-api/private-api-parts.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>

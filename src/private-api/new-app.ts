@@ -15,8 +15,8 @@ import type { BodyBudget } from '../admission/budgets/body-budget.ts'
 import { readBody } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { deniedMetrics, type MetricName } from '../kit/metrics.ts'
-import { privateBodyBytesMax } from '../kit/private-api-limits.ts'
-import { privateErrorText } from '../http/error-response.ts'
+import { privateBodyBytesMax } from '../api/limits.ts'
+import { privateErrorText } from '../http/reply.ts'
 import { validationText } from './validation-text.ts'
 
 /**

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { nextTurn } from '../kit/clock.ts'
-import type { Counters } from '../kit/counters.ts'
 import { PostboteError } from '../kit/errors.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { DeleteOperation, Operation } from '../shard/operations.ts'
@@ -20,7 +19,7 @@ import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader, StoredQueue } from './queue-reader.ts'
 import { observeLeft } from './kept/stored-runs.ts'
 import type { RemovedEntries, WindowEntry } from './window/window.ts'
-import type { Surroundings } from '../kit/surroundings.ts'
+import type { Counters, Surroundings } from '../kit/surroundings.ts'
 
 /** What a queue needs from its bot and its worker so that updates can leave it. */
 export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'> {

@@ -30,7 +30,7 @@ import type { Store } from '../store/store.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { isMissing } from '../store/is-missing.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { messageOf } from '../kit/text/message-of.ts'
+import { messageOf } from '../kit/errors.ts'
 
 /** Larger than the ids of nearly all queues: ids begin below 2^27. */
 const unknownIdsEnd = 2 ** 30

@@ -5,7 +5,7 @@ import { botIdOf, isTestQueue, type QueueId } from './records/record-keys.ts'
 import { isIntact } from './records/record.ts'
 import type { StoreEntry } from '../store/store.ts'
 import type { RecordCheck } from '../leveldb-files/files-part.ts'
-import { messageOf } from '../kit/text/message-of.ts'
+import { messageOf } from '../kit/errors.ts'
 
 /**
  * Checks one record.

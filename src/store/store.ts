@@ -5,7 +5,7 @@
  * `LevelStore` is the embedded default, `PgStore` keeps shards in PostgreSQL, `MemoryStore` is for tests. All pass test/contract/store.ts in every state
  * of the life cycle.
  */
-import { messageOf } from '../kit/text/message-of.ts'
+import { messageOf } from '../kit/errors.ts'
 
 /** One change in a batch. */
 export type StoreOperation =

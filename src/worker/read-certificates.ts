@@ -8,7 +8,7 @@ import { createSecureContext } from 'node:tls'
 import { namedMs } from '../kit/clock.ts'
 import type { ListenerCertificate, ListenerCertificates, ListenerKind } from '../http/listener.ts'
 import type { Config } from '../config/config.ts'
-import { messageOf } from '../kit/text/message-of.ts'
+import { messageOf } from '../kit/errors.ts'
 import { openToAllWarnings } from '../store/is-missing.ts'
 
 /** The options that name the files. */

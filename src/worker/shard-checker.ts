@@ -17,9 +17,8 @@ import { damageText, type FileDamage } from '../store/shard-damaged.ts'
 import type { FilesDamage } from '../leveldb-files/files-part.ts'
 import type { StoreFiles, VerifyThread } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/recovery/shard-marks.ts'
-import type { Counters } from '../kit/counters.ts'
 import type { ReportEvent } from '../kit/operator-event.ts'
-import type { Log } from '../kit/surroundings.ts'
+import type { Counters, Log } from '../kit/surroundings.ts'
 import { shardRecords } from '../shard/shard-records.ts'
 
 export interface ShardCheckerOptions {

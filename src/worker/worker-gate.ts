@@ -1,7 +1,6 @@
 /** The budget gate of a worker: who a request belongs to, and how one is refused that exceeds its budget. */
-import { refusePrivate } from '../http/error-response.ts'
 import { botIdOfTarget } from '../http/target.ts'
-import { sendError } from '../http/reply.ts'
+import { refusePrivate, sendError } from '../http/reply.ts'
 import { type Clock, processCpuMs } from '../kit/clock.ts'
 import { requestOrigin } from '../http/connection-origin.ts'
 import { hasBody } from '../http/body.ts'

@@ -1,7 +1,7 @@
 /** A shard that is handed over to another node takes long to open there: nothing that waits for it is refused. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ownerWaitMs } from '../../src/kit/private-api-limits.ts'
+import { ownerWaitMs } from '../../src/api/limits.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld } from '../support/server/database.ts'
 import { until } from '../support/kit/until.ts'

@@ -1,5 +1,5 @@
 /** What must hold for every response, and for their number. */
-import { messageOf } from '../../src/kit/text/message-of.ts'
+import { messageOf } from '../../src/kit/errors.ts'
 import { assertDocumented } from '../support/server/documented-response.ts'
 import type { WireAnswer } from './answer-reader.ts'
 import type { Conversation, WireCase } from './wire-case.ts'

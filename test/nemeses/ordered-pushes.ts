@@ -10,7 +10,7 @@
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
  */
 import { Pulse } from './pulse.ts'
-import { ownerWaitMsMax } from '../../src/kit/private-api-limits.ts'
+import { ownerWaitMsMax } from '../../src/api/limits.ts'
 import { wait } from '../support/server/database.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
 import {

@@ -11,7 +11,7 @@
  *     +-- up to `uncountedBodyBytes` nothing is counted at all
  */
 import assert from 'node:assert/strict'
-import type { Counters } from '../../kit/counters.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import type { BodyReservation } from '../../http/body.ts'
 import { bodyPiecesPerCharge } from '../../http/limits.ts'
 import { kib } from '../../kit/limits.ts'

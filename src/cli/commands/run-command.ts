@@ -1,7 +1,7 @@
 /** What the commands have in common: the sources of their options, and one way to report failures. */
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigError, parseConfig } from '../../config/config.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { tell } from '../output/print-result.ts'
 import { CallRefusedError } from '../remote/remote-api.ts'
 

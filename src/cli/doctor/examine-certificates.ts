@@ -15,7 +15,7 @@ import {
 import { endingSoonMs } from '../../kit/limits.ts'
 import { type Clock, utcText } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { isOpenToAll } from '../../store/is-missing.ts'
 import { answerMsMax } from '../limits.ts'
 import { statusOf } from '../serve/command-socket.ts'

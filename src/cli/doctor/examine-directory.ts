@@ -1,7 +1,7 @@
 /** Who may use the data directory and the admin key. */
 import { access, constants, stat } from 'node:fs/promises'
 import { type AddedType, AddedTypesError, numberedTypes } from '../../kit/added-type.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { damagedFiles, readAdminKey } from '../../shard/data-directory.ts'
 import { readDirectoryRecord } from '../../shard/records/directory-record.ts'
 import { shardTroubles } from '../../shard/recovery/shard-marks.ts'

@@ -4,7 +4,7 @@ import { open, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'
 import { mib } from '../../kit/limits.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import type { StoreFiles } from '../../store/store-files.ts'
 

@@ -10,7 +10,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream } from 'pino'
 import { ConfigError } from '../../config/config.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { visibleJson } from '../../kit/text/visible.ts'
 import { readableLine } from './readable-line.ts'
 

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import pino, { type Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { LogOutput } from './log-output.ts'
 
 export function createLog(level: string, output = new LogOutput()): Logger {

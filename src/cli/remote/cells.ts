@@ -1,4 +1,4 @@
-/** How values of the private API are shown in tables, as the schemas of their fields say (api/shown.ts). Pure. */
+/** How values of the private API are shown in tables, as the schemas of their fields say (`shown` of api/words.ts). Pure. */
 import { type TSchema, Type } from 'typebox'
 import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
 import { utcText } from '../../kit/clock.ts'

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../config/config.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { text as textOf } from 'node:stream/consumers'
 
 /**

@@ -19,7 +19,7 @@ import {
 import { connect, createServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 
 export type Command = 'status' | 'reload'
 

@@ -13,7 +13,7 @@
 import { type Clock, every } from '../../kit/clock.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import type { PrimaryPhase } from '../../process/primary/primary.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 
 /** This many notices wait for the service manager. Past that the oldest is dropped, because newer ones replace it. */
 export const noticesWaitingMax = 16

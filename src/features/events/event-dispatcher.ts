@@ -7,7 +7,7 @@ import {
   systemLookup,
 } from '../../delivery/endpoint/host-lookup.ts'
 import type { ServerGate } from '../../delivery/pace/flood-gate.ts'
-import type { Counters } from '../../kit/counters.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import type { StoredSigningKey } from '../../shard/records/bot-record.ts'
 import type { EventDispatcher } from './event-sender.ts'
 

@@ -11,7 +11,7 @@
 import { type Clock, sleep } from '../../kit/clock.ts'
 import type { EventPage, EventQuestion } from '../../kit/operator-event.ts'
 import { lookCostMs, type LookPayer } from '../../queue/kept/look-payer.ts'
-import { tailReconnectMs, tailSilenceMs } from '../../kit/private-api-limits.ts'
+import { tailReconnectMs, tailSilenceMs } from '../../api/limits.ts'
 import { eventPosition, idsInPosition } from './event-position.ts'
 import type { LongResponse } from '../../private-api/long-response.ts'
 import {

@@ -5,8 +5,7 @@ import { controlCallMs } from '../../process/limits.ts'
 import type { Ways } from '../../worker/worker.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
-import type { Counters } from '../../kit/counters.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
+import type { Counters, Surroundings } from '../../kit/surroundings.ts'
 import { EventGate, type SendEvents } from './event-gate.ts'
 import {
   type EventPage,

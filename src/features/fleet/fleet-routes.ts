@@ -24,8 +24,7 @@ import {
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { addAnswers } from '../../links/ask/add-answers.ts'
-import { type AnswersTo, asks } from '../../links/ask/question.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 

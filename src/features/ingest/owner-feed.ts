@@ -14,7 +14,7 @@
  */
 import type { Clock } from '../../kit/clock.ts'
 import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
-import { ownerWaitMsMax } from '../../kit/private-api-limits.ts'
+import { ownerWaitMsMax } from '../../api/limits.ts'
 import { OwnerWait, ShardMoves } from '../../links/owner-wait.ts'
 import type { OwnerResponse, OwnerStream } from '../../links/ask/owner-stream.ts'
 import { endColumn, startColumn, type UpdateRows } from '../../shard/update-rows.ts'

@@ -16,7 +16,7 @@ import {
   type UpdateRows,
   updateTooLargeFlag,
 } from '../../shard/update-rows.ts'
-import { pairHeaderBytesMax } from '../../kit/private-api-limits.ts'
+import { pairHeaderBytesMax } from '../../api/limits.ts'
 import {
   readIdempotencyKey,
   readIsTest,

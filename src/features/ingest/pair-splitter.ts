@@ -10,9 +10,9 @@
  */
 
 import { pairScanner } from '../../../native-bindings/pair-scanner.ts'
-import { ByteOrderMarkSkipper } from '../../http/byte-order-mark.ts'
+import { ByteOrderMarkSkipper } from '../../http/body.ts'
 import { botIdMax, botIdMin, kib, orderingKeyBytesMax, ttlSMax } from '../../kit/limits.ts'
-import { idempotencyKeyLengthMax } from '../../api/limits.ts'
+import { idempotencyKeyLengthMax, pairHeaderBytesMax } from '../../api/limits.ts'
 import {
   flagsColumn,
   headerTooLargeFlag,
@@ -22,7 +22,6 @@ import {
   UpdateRows,
   updateTooLargeFlag,
 } from '../../shard/update-rows.ts'
-import { pairHeaderBytesMax } from '../../kit/private-api-limits.ts'
 
 /** The limits of a PairSplitter. */
 export interface PairSplitterOptions {

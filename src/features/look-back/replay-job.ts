@@ -10,7 +10,6 @@
  * there: nothing is pushed twice, and nothing is left out.
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { Counters } from '../../kit/counters.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import type { UpdateFilter } from '../../queue/kept/look-back.ts'
@@ -23,7 +22,7 @@ import {
 } from '../../shard/records/replay-record.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { StoredReplay } from '../../shard/records/stored-records.ts'
-import type { Log } from '../../kit/surroundings.ts'
+import type { Counters, Log } from '../../kit/surroundings.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { type ReplayedSlice, replaySlice } from './replay-slice.ts'
 

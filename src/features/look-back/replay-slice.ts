@@ -3,7 +3,7 @@
  * waits for its replay, of one update or of all dead letters that it selects. What a slice pushes, the dead letters that it takes
  * and what its caller commits with them are in one synced group, so whoever is interrupted has done all of a slice or nothing.
  */
-import type { Counters } from '../../kit/counters.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
 import { deadLettersPerRead } from '../../kit/limits.ts'
 import { isInMask } from '../../kit/update-types.ts'

@@ -6,7 +6,7 @@
 import { entryFiles } from '../../entry-files.ts'
 import { HelperThread } from '../../kit/helper-thread.ts'
 import { kib } from '../../kit/limits.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { type ScratchMemory, SharedScratch } from '../../queue/shared-scratch.ts'
 import { addedTypes } from '../../kit/update-types.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'

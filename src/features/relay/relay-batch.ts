@@ -2,7 +2,7 @@
  * Stores the updates that a poll has brought. They and the offset after them are written in one group, so an interruption
  * leaves all of them stored or none, and no update is stored twice.
  */
-import type { Counters } from '../../kit/counters.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import { nextTurn } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { kib } from '../../kit/limits.ts'

@@ -10,7 +10,6 @@
  * has changed since its poll began.
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { Counters } from '../../kit/counters.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { ReportEvent } from '../../kit/operator-event.ts'
 import { relayBatchMax, relayPollS } from './limits.ts'
@@ -20,7 +19,7 @@ import type { RefusedUpdates } from './refused-updates.ts'
 import { typesOf } from '../../kit/update-types.ts'
 import type { StoredRelay } from '../../shard/records/bot-record.ts'
 import type { Shard } from '../../shard/shard.ts'
-import type { Log } from '../../kit/surroundings.ts'
+import type { Counters, Log } from '../../kit/surroundings.ts'
 import type { Bot } from '../../bots/bot.ts'
 import { pollOffset, storeRelayed } from './relay-batch.ts'
 

@@ -27,7 +27,7 @@ import { writeDirectoryRecord } from '../../shard/records/directory-record.ts'
 import { botIdOf, isTestQueue } from '../../shard/records/record-keys.ts'
 import { finishRepair, type Repaired, repairShard } from './repair-shard.ts'
 import { ShardMarks } from '../../shard/recovery/shard-marks.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { shardRecords } from '../../shard/shard-records.ts'
 
 const unmadeText =

@@ -19,7 +19,7 @@ import {
 } from './shard-selection.ts'
 import { shardPath } from '../../shard/data-directory.ts'
 import { describeDamage } from './describe-damage.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { shardRecords } from '../../shard/shard-records.ts'
 
 export const verifyCommand: ParsedCommand = {

@@ -6,9 +6,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type QueryOf, querySchema, type ResultOf } from '../../api/operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { recordOf } from '../../kit/record-of.ts'
-import { addAnswers } from '../../links/ask/add-answers.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { type AnswersTo, asks } from '../../links/ask/question.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import {
   addServerMinutes,

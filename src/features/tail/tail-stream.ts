@@ -22,7 +22,7 @@ import {
   serverSentEvent,
   serverSentRetry,
 } from '../../private-api/server-sent-events.ts'
-import { tailReconnectMs, tailSilenceMs } from '../../kit/private-api-limits.ts'
+import { tailReconnectMs, tailSilenceMs } from '../../api/limits.ts'
 import { kib } from '../../kit/limits.ts'
 
 /** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */

@@ -27,7 +27,7 @@ import {
   receiveBody,
   type BodyReservation,
 } from '../../http/body.ts'
-import { errorBody } from '../../http/error-response.ts'
+import { errorBody } from '../../http/reply.ts'
 import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { requestOrigin } from '../../http/connection-origin.ts'

@@ -10,7 +10,7 @@
  *
  * In a cluster, shards also come and go while a worker serves: a request for a shard that this worker does not have waits
  * until routes.ts says who has it, and a request of another worker is refused with 421, so that the sender asks again. While the
- * shard is on its way from or to this worker, the request is held here until there is news of it (shard-news.ts): it would be
+ * shard is on its way from or to this worker, the request is held here until there is news of it (`ShardNews`): it would be
  * asked again and again otherwise, each stream over a new link, by clients for which each round is a delay.
  *
  * While it settles, the worker waits for a body by forwarding the request to its own link socket. Forwarding reads a
@@ -22,7 +22,7 @@ import { isPushStream, isSinglePush } from '../../api/operation.ts'
 import { type CallTable, pathPart } from '../../api/call-table.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Clock } from '../../kit/clock.ts'
-import type { Counters } from '../../kit/counters.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { changesOf } from '../../kit/changes-of.ts'

@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import { linkBufferBytes, linkKeepAliveMs } from '../../process/limits.ts'
+import { linkBufferBytes, linkKeepAliveMs, peerReadyMs } from '../../process/limits.ts'
 import { clientTlsOptions, linkProtocol } from './link-security.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
 import type { LinkConnection } from './owner-link.ts'
 import { kib } from '../../kit/limits.ts'
+import type { Clock } from '../../kit/clock.ts'
+import { frameType } from './frame.ts'
+import { FrameReader } from './frame-reader.ts'
 
 /** Where a worker listens for links: a Unix socket of this machine, or a port of another node. */
 export type LinkAddress =
@@ -76,4 +79,38 @@ export function linkSocketPath(place: {
   readonly worker: number
 }): string {
   return join(place.runDir, `w${place.worker}-link.sock`)
+}
+
+/**
+ * Tries a link to another node, without a call.
+ *
+ * @param address - as host:port
+ * @returns `ready` if the nodes recognize each other; `refused` if they do not, because their keys differ;
+ *   `unreachable` if that is not known
+ */
+export function probeLink(
+  clock: Clock,
+  address: string,
+  security: LinkSecurity,
+): Promise<'ready' | 'refused' | 'unreachable'> {
+  return new Promise((resolve) => {
+    const reader = new FrameReader(({ type }) => {
+      if (type === frameType.ready) finish('ready')
+    })
+    const { socket } = connectLink(hostAndPort(address), security, (bytes) => reader.read(bytes))
+    let isConnected = false
+    socket.once('connect', () => (isConnected = true))
+    const late = clock.after(peerReadyMs, () => finish('unreachable'))
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+      // A node that is just ending resets its connections.
+      const isRefusal = isConnected && code !== undefined && code !== 'ECONNRESET'
+      finish(isRefusal ? 'refused' : 'unreachable')
+    })
+    socket.on('close', () => finish('unreachable'))
+    function finish(result: 'ready' | 'refused' | 'unreachable'): void {
+      late.cancel()
+      resolve(result)
+      socket.destroy()
+    }
+  })
 }

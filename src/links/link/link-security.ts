@@ -7,7 +7,7 @@
  */
 import { hkdfSync } from 'node:crypto'
 import type { ConnectionOptions, SecureContextOptions, TlsOptions } from 'node:tls'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
 
 /** The protocol of links, as ALPN names it. A peer that does not name it is refused. */

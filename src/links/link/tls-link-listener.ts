@@ -12,7 +12,7 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls'
 import { type Clock, sleep, type Timer } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { connectionBelow } from '../../http/native-handle.ts'
 import { linkKeepAliveMs, listenBacklog } from '../../process/limits.ts'
 import { describeAddress } from '../../http/listener.ts'

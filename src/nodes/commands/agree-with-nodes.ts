@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { type Clock, sleep } from '../../kit/clock.ts'
-import { probeLink } from '../../links/link/probe-link.ts'
+import { probeLink } from '../../links/link/connect-link.ts'
 import type { NodeLinks } from '../../process/node-links.ts'
 import { ConfigError } from '../../config/config.ts'
 import type { NodeRow, NodeTable } from '../../store/node-table.ts'

@@ -1,5 +1,5 @@
 import { givenTypes } from '../../kit/added-type.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import type { ClusterRow } from '../postgres/cluster-row.ts'
 import { typesOfCluster } from './cluster-types.ts'
 import { examineDatabase } from '../postgres/examine-database.ts'

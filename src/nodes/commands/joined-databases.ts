@@ -18,7 +18,7 @@ import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/
 import { databaseOfShard } from '../../store/database-of-shard.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { exists } from '../../store/is-missing.ts'
 import type { NodeTable } from '../../store/node-table.ts'
 import type { PgEngineOptions } from '../postgres/pg-engine.ts'

@@ -5,7 +5,7 @@
 import { hostname } from 'node:os'
 import { sleep, waitingClock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import type { NodeTable } from '../../store/node-table.ts'
 import { readCluster } from '../postgres/cluster-row.ts'
 import { PgNodes } from '../postgres/pg-nodes.ts'

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Clock, Timer } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 import { type ClockReading, DatabaseClock } from './database-clock.ts'

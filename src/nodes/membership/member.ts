@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Clock, sleep } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import type { HeartbeatRead, JoiningNode, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import { type ClockReading, lagOf } from './database-clock.ts'

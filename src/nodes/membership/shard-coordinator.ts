@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import {
   type HeartbeatRead,
   mayTake,
@@ -16,7 +16,7 @@ import {
   type NodeTable,
   type ShardRow,
 } from '../../store/node-table.ts'
-import { ownerWaitMsMax } from '../../kit/private-api-limits.ts'
+import { ownerWaitMsMax } from '../../api/limits.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import { RareWarning } from '../../process/rare-warning.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'

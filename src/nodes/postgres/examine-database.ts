@@ -3,7 +3,7 @@
  * do; nothing is changed.
  */
 import { type Clock, sleep, waitingClock } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { shardsOfDatabase } from '../../store/database-of-shard.ts'
 import {
   nodeLooks,

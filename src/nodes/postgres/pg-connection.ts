@@ -6,7 +6,7 @@
  * After that each statement rejects, and whoever uses the connection opens another one.
  */
 import { Client, type QueryResultRow } from 'pg'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { sleep, systemClock } from '../../kit/clock.ts'
 import { isRefusal } from './sql-state.ts'

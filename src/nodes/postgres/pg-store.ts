@@ -13,7 +13,7 @@
  */
 import assert from 'node:assert/strict'
 import { sleep, systemClock } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { reopenWaitMs } from '../../shard/shard-recovery.ts'
 import { ShardDamaged } from '../../store/shard-damaged.ts'
 import { StoreLifeCycle } from '../../store/store-life-cycle.ts'

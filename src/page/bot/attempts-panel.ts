@@ -7,10 +7,10 @@ import {
   updateLink,
   type Facts,
 } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
+import { emptyState } from '../elements/data-table.ts'
 import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'

@@ -1,6 +1,6 @@
 /** The page of one queue of one bot for an operator: a tab for each thing that is done with it. */
 import { activityTab, updatesTab } from './tabs.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { checkPanel } from './check-panel.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
 import { element, setElementText } from '../elements/element.ts'

@@ -1,8 +1,8 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
 import { updateIn } from '../../api/update-in.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
-import { type Column, dataTable } from '../elements/data-table.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import {
   buttonElement,
   buttonsElement,
@@ -10,7 +10,6 @@ import {
   type Child,
   element,
 } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'

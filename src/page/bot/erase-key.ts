@@ -1,5 +1,5 @@
 /** Erases all that a bot has of a person, a chat or an ordering key, after the reader has seen how much that is. */
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { formatCount, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 

@@ -1,5 +1,5 @@
 /** Charts of the last hour of a webhook: how its attempts ended, how long its responses took, and how late updates were. */
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { formatCount } from '../elements/format.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
 import type { PageContext } from '../frame/page-context.ts'

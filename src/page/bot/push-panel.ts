@@ -1,7 +1,6 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
-import type { PageInput } from '../frame/page-calls.ts'
+import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { type Message, statusLine } from '../elements/messages.ts'
 import { updateLink } from '../elements/page-part.ts'

@@ -3,7 +3,7 @@
  * parts of one view, so the sentence stays while the reader changes between them, and only the tab that is shown asks the server.
  */
 import { isTrouble } from '../frame/api-client.ts'
-import type { BotQueueName } from './bot-queue-name.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
 import { element } from '../elements/element.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'

@@ -3,7 +3,7 @@
  * on by itself, and can be watched and cancelled, from any browser.
  */
 import { badgeElement, type PagePart, timeElement } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { buttonElement, cardElement, element, setElementText } from '../elements/element.ts'
 import { errorText } from '../elements/messages.ts'
 import { formatBytes, formatCount, formatExact, formatUpdates } from '../elements/format.ts'

@@ -8,7 +8,7 @@ import {
   formatBytes,
   formatCount,
 } from '../elements/format.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ResultShape } from '../frame/shapes.ts'

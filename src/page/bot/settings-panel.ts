@@ -1,5 +1,5 @@
 /** What an operator sets of a bot: its webhook, its names and deliveries, the check of its updates, its token and keys, and its end. */
-import type { BotQueueName } from './bot-queue-name.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
 import { secretField } from '../elements/copy-text.ts'
 import {
   buttonElement,

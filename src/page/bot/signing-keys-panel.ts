@@ -1,9 +1,8 @@
 /** The keys that the deliveries of a queue are signed with: listed, added and removed. What verifies is shown once. */
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { secretField } from '../elements/copy-text.ts'
-import { type Column, dataTable } from '../elements/data-table.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import { overlapField } from '../elements/fields.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { SigningKeyShape } from '../frame/shapes.ts'

@@ -1,6 +1,6 @@
 /** The tabs that the page of a bot and the page of its owner share. */
 import { attemptsPanel } from './attempts-panel.ts'
-import type { BotQueueName } from './bot-queue-name.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
 import { element } from '../elements/element.ts'
 import { historyPanel } from './history-panel.ts'
 import type { PageContext } from '../frame/page-context.ts'

@@ -3,7 +3,7 @@
  * secret, so the form begins empty and replaces the whole webhook.
  */
 import { wholeNumberOr, formatCount } from '../elements/format.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import {
   buttonElement,
   buttonsElement,

@@ -9,7 +9,7 @@ import { buttonElement, buttonsElement, element, setElementText } from '../eleme
 import { formatAge, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { pendingCurve } from '../bot/pending-curve.ts'
-import { actOnQueue, type QueueAction } from '../bot/queue-actions.ts'
+import { actOnQueue, type QueueAction } from '../elements/state-head.ts'
 import { severities } from './bot-list.ts'
 import type { BotShape, ListedBotShape, SummaryShape } from '../frame/shapes.ts'
 

@@ -5,9 +5,8 @@
  */
 import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { BotList, type BotListQuery, type RowRange, visibleRows } from './bot-list.ts'
-import { type Column, headElement, rowElement } from '../elements/data-table.ts'
+import { type Column, emptyState, headElement, rowElement } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element, scrollElement } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import { formatAge, formatCount, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { searchField } from '../elements/fields.ts'

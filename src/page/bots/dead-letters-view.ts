@@ -1,7 +1,6 @@
 /** The bots with dead letters, those with the most first. */
-import { type Column, dataTable } from '../elements/data-table.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, element } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import { formatCount, shardsText } from '../elements/format.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'

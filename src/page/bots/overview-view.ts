@@ -5,6 +5,7 @@ import { dayPanel } from '../bot/day-panel.ts'
 import { element } from '../elements/element.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { serverPanel } from '../server/server-panel.ts'
+import type { RightsShape } from '../frame/shapes.ts'
 
 export function overviewView(context: PageContext): PageView {
   const bots = botTable(context)
@@ -32,4 +33,21 @@ export function overviewView(context: PageContext): PageView {
     bots.root,
   )
   return { title: 'Overview', root }
+}
+
+/** The first page for a key that may not see all bots: what the key may do, and its bots. */
+export function rightsView({ name, scopes, bots }: RightsShape): PageView {
+  const root = element(
+    'section',
+    { class: 'card' },
+    element('h1', {}, `Your key: ${name ?? ''}`),
+    element('p', {}, `Its scopes: ${scopes.join(', ')}.`),
+    bots === null ? element('p', {}, 'To see bots, a key needs the scope read.') : botList(bots),
+  )
+  return { title: 'Your key', root }
+}
+
+function botList(bots: readonly number[]): HTMLElement {
+  const links = bots.map((id) => element('li', {}, element('a', { href: `#/bots/${id}` }, `${id}`)))
+  return element('div', {}, element('p', {}, 'Its bots:'), element('ul', {}, ...links))
 }

@@ -1,6 +1,10 @@
-/** Tables of data that is read again and again. A column is all that the page says about it, in one place. */
+/**
+ * Tables of data that is read again and again, and what stands in place of a list without items. A column is all that the page
+ * says about it, in one place.
+ */
 import { type Child, element, scrollElement } from './element.ts'
 import type { PagePart } from './page-part.ts'
+import { commandElement } from './copy-text.ts'
 
 /** A column of rows. */
 export interface Column<Row> {
@@ -151,4 +155,28 @@ function childrenOf<Row>(column: Column<Row>, row: Row): Node[] {
     if (child === undefined) return []
     return [typeof child === 'string' ? document.createTextNode(child) : child]
   })
+}
+
+export interface EmptyState {
+  /** What there is none of. */
+  readonly title: string
+  /** When there will be something. */
+  readonly text: string
+  /** What to type for that. */
+  readonly command?: string
+  /** Whether it is not shown at first, because the list may have items. */
+  readonly isHidden?: boolean
+}
+
+/** Makes what stands in place of a list without items: it says what to do. */
+export function emptyState({ title, text, command, isHidden = false }: EmptyState): HTMLElement {
+  const root = element(
+    'div',
+    { class: 'empty' },
+    element('strong', {}, title),
+    text,
+    command === undefined ? undefined : commandElement(command),
+  )
+  root.hidden = isHidden
+  return root
 }

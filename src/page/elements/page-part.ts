@@ -2,7 +2,7 @@
 import { element, setElementText, type Child } from './element.ts'
 import { type BrowserClock, isoTimeOf } from './browser-clock.ts'
 import { formatAgo, formatExact } from './format.ts'
-import type { BotQueueName } from '../bot/bot-queue-name.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
 import { botHash } from '../frame/page-route.ts'
 
 /** A part of the page that shows data, each time that it is read. */

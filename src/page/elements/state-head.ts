@@ -1,14 +1,13 @@
 /** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
 import { badge, type PagePart, timeElement } from './page-part.ts'
 import { botSentence } from '../bots/bot-sentence.ts'
-import type { BotQueueName } from '../bot/bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { errorText, statusLine } from './messages.ts'
 import { formatAge, formatBytes, formatCount } from './format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { pendingCurve } from '../bot/pending-curve.ts'
-import { actOnQueue, type QueueAction } from '../bot/queue-actions.ts'
 import type { BotShape, QueueShape } from '../frame/shapes.ts'
 
 export interface StateHead extends PagePart<BotShape> {
@@ -132,4 +131,37 @@ function takenText({ mode, webhook_host: host, waiting_poll: isWaiting }: QueueS
 /** Returns the state of one queue of a bot. */
 export function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {
   return isTest ? bot.test : bot
+}
+
+/** What an operator does to the deliveries of a queue, wherever the page offers it. A retry may be of one ordering key. */
+export type QueueAction =
+  | 'pauseBot'
+  | 'resumeBot'
+  | 'retryBot'
+  | { readonly retryBot: string | undefined }
+
+/** Acts, and says so; a pause and its end can be taken back. */
+export async function actOnQueue(
+  { api, toast }: PageContext,
+  queue: BotQueueName,
+  action: QueueAction,
+): Promise<void> {
+  const input = ofQueue(queue, {})
+  try {
+    if (typeof action === 'object' || action === 'retryBot') {
+      const key = typeof action === 'object' ? action.retryBot : undefined
+      const retried = await api.call('retryBot', ofQueue(queue, { ordering_key: key }))
+      const { retried_keys: keys } = retried
+      toast(`${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now.`)
+      return
+    }
+    const [text, opposite] =
+      action === 'pauseBot'
+        ? (['Deliveries are paused.', 'resumeBot'] as const)
+        : (['Deliveries go on.', 'pauseBot'] as const)
+    await api.call(action, input)
+    toast(text, () => api.call(opposite, input))
+  } catch (error) {
+    toast(errorText(error))
+  }
 }

@@ -8,7 +8,7 @@
  *     #/bots/4711/updates/29       one update
  *     #/events, #/dead-letters, #/nodes, #/keys, #/audit
  */
-import type { BotQueueName } from '../bot/bot-queue-name.ts'
+import type { BotQueueName } from './page-calls.ts'
 
 /** The parts of the page of a bot, with their titles. */
 export const botTabs = {

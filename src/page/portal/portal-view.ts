@@ -1,7 +1,7 @@
 /** The page of a bot for its owner, who has a link and no key: its state, its updates, and what the link permits beside. */
 import { activityTab, updatesTab } from '../bot/tabs.ts'
 import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../bot/bot-queue-name.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { checkPanel } from '../bot/check-panel.ts'
 import { deadLettersPanel } from '../bot/dead-letters-panel.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'

@@ -1,8 +1,7 @@
 /** The calls that changed something, the last ones first. */
 import { badgeElement, timeElement } from '../elements/page-part.ts'
-import { type Column, dataTable } from '../elements/data-table.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'

@@ -1,8 +1,7 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
 import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
-import { type Column, dataTable } from '../elements/data-table.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import { formatCount } from '../elements/format.ts'
 import { pageCall, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'

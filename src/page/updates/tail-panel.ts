@@ -2,7 +2,6 @@
  * The live tail of a queue. The server sends types and sizes; payloads only if the reader asks for them. The page draws
  * at most once per frame and keeps the last events, so a busy queue cannot fill it.
  */
-import { type BotQueueName, ofQueue } from '../bot/bot-queue-name.ts'
 import {
   buttonElement,
   cardElement,
@@ -11,7 +10,7 @@ import {
   scrollElement,
 } from '../elements/element.ts'
 import { formatCount, formatTime } from '../elements/format.ts'
-import { pageCall } from '../frame/page-calls.ts'
+import { type BotQueueName, ofQueue, pageCall } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PushPanel } from '../bot/push-panel.ts'
 import { serverEvents } from '../frame/server-events.ts'

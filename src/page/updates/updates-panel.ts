@@ -3,10 +3,9 @@
  * One call of the server reads a bounded number of updates, so a page may be short although others follow.
  */
 import { badgeElement, timeElement } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../bot/bot-queue-name.ts'
-import { type Column, dataTable } from '../elements/data-table.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { emptyState } from '../elements/empty-state.ts'
 import { eraseKey } from '../bot/erase-key.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'

@@ -1,6 +1,6 @@
 /** An update that was pushed from the page: says what becomes of it. */
 import { durationText } from '../bot/attempts-panel.ts'
-import type { BotQueueName } from '../bot/bot-queue-name.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
 import type { Message } from '../elements/messages.ts'
 import type { AttemptShape } from '../frame/shapes.ts'
 import { updateLink } from '../elements/page-part.ts'

@@ -8,18 +8,17 @@
 import cluster from 'node:cluster'
 import { chmodSync, mkdirSync } from 'node:fs'
 import { sleep } from '../../kit/clock.ts'
-import type { Counters } from '../../kit/counters.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import type { ReopenLogMessage } from '../channel/channel-message.ts'
 import { connectionLimit } from '../connection-limit.ts'
 import { ConnectionRouter } from './connection-router.ts'
 import { HandOff } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../../http/listener.ts'
-import { Reloads } from './reloads.ts'
 import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 
 export interface PrimaryOptions extends Omit<SupervisorOptions, 'map' | 'assignment'> {
   /** The shards that this node has in its databases; undefined if it has all of them for ever. */
@@ -235,10 +234,44 @@ function reopenLogsOfWorkers(): void {
 }
 
 function ignore(): void {
-  // An error means that the channel is closing.
+  // Of a message: the channel is closing. Of an earlier reload: its own caller gets the error.
 }
 
 function onceOnly(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined
   return () => (done ??= work())
+}
+
+/**
+ * Runs reloads one at a time. A reload that is requested while another runs starts after it, because its input may have
+ * changed since the running one read it. All requests that arrive during one reload share the next one.
+ */
+export class Reloads {
+  readonly #reload: () => Promise<void>
+  #running: Promise<void> | undefined
+  #queued: Promise<void> | undefined
+
+  constructor(reload: () => Promise<void>) {
+    this.#reload = reload
+  }
+
+  /** Resolves when a reload that began after this call is done; rejects if that reload failed. */
+  request(): Promise<void> {
+    if (this.#running === undefined) return this.#run()
+    this.#queued ??= this.#running.catch(ignore).then(() => {
+      this.#queued = undefined
+      return this.#run()
+    })
+    return this.#queued
+  }
+
+  #run(): Promise<void> {
+    const running = this.#reload()
+    this.#running = running
+    const forget = (): void => {
+      if (this.#running === running) this.#running = undefined
+    }
+    running.then(forget, forget)
+    return running
+  }
 }

@@ -10,13 +10,13 @@
  *   serve      the successor opens them and gets connections     fails: it is ended, the worker opens them again
  *   retire     the worker forwards requests on its connections to the successor, and exits after the last connection
  */
-import { type Clock, sleep } from '../../kit/clock.ts'
+import { type Clock, sleep, type Timer } from '../../kit/clock.ts'
 import {
   closeMarginMs,
   controlCallMs,
   leaveMs,
-  retireResponsesMs,
   retireMs,
+  retireResponsesMs,
   settleMs,
   slotsPerWorker,
   workerStartMs,
@@ -25,17 +25,14 @@ import type { EventLog } from '../event-log.ts'
 import { drainMs } from '../../kit/limits.ts'
 import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
-import type { PlaceMode } from './place-state.ts'
+import { type PlaceMode, PlaceState } from './place-state.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
-import type { Counters } from '../../kit/counters.ts'
-import type { Log } from '../../kit/surroundings.ts'
+import type { Counters, Log } from '../../kit/surroundings.ts'
 import type { NodeLinks } from '../node-links.ts'
 import { PlaceShards } from './place-shards.ts'
-import { PlaceState } from './place-state.ts'
 import type { ShardAssignment } from '../shard-assignment.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
-import { RestartPause } from './restart-pause.ts'
 import { type WatchdogTimes, watchWorker } from './watchdog.ts'
 import { WorkerChild } from './worker-child.ts'
 
@@ -406,4 +403,39 @@ export class WorkerPlace {
 
 function ending(): Error {
   return new Error('the server is ending')
+}
+
+/**
+ * A worker that died is started again after these delays, the last one repeated. The first start is immediate because
+ * requests wait 4 s; a worker that cannot start tries once a second, so that it does not burn a CPU.
+ */
+export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
+
+/** The pause before a worker that died, or that could not be started, is started again. It grows with each failure in a row. */
+export class RestartPause {
+  readonly #clock: Clock
+  #timer: Timer | undefined
+  #failures = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Calls `start` after the pause. An earlier pause ends without its call. */
+  begin(start: () => void): void {
+    this.cancel()
+    const last = workerRestartDelaysMs.length - 1
+    const delayMs = workerRestartDelaysMs[Math.min(this.#failures, last)] ?? 0
+    this.#failures++
+    this.#timer = this.#clock.after(delayMs, start)
+  }
+
+  cancel(): void {
+    this.#timer?.cancel()
+  }
+
+  /** Call this when a worker has served for long enough: the next pause is the shortest one. */
+  reset(): void {
+    this.#failures = 0
+  }
 }

@@ -1,6 +1,5 @@
 /** The JSON that is stored of a key of the private API (`k` record), in shard 0 only. A field that is undefined is left out. */
-import type { Scope } from '../../kit/rights.ts'
-import type { StoredSecret } from '../../kit/stored-secret.ts'
+import type { Scope, StoredSecret } from '../../kit/rights.ts'
 
 /** The shard that has the keys. */
 export const keysShard = 0

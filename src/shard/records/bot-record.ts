@@ -1,6 +1,5 @@
 /** The JSON that is stored of a bot (`b` record) and of each of its two queues' settings (`w` record). */
-import type { PortalRight } from '../../kit/rights.ts'
-import type { StoredSecret } from '../../kit/stored-secret.ts'
+import type { PortalRight, StoredSecret } from '../../kit/rights.ts'
 
 /** A link of the owner's page. */
 export interface StoredPortalLink {

@@ -33,7 +33,7 @@ import {
 import { LevelSnapshot } from './level-snapshot.ts'
 import { StoreLifeCycle } from '../store-life-cycle.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { messageOf } from '../../kit/text/message-of.ts'
+import { messageOf } from '../../kit/errors.ts'
 
 export interface LevelStoreOptions {
   readonly directory: string

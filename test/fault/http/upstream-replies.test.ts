@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import type { Counters } from '../../../src/kit/counters.ts'
+import type { Counters } from '../../../src/kit/surroundings.ts'
 import {
   UpstreamReplies,
   webhookRepliesBytesMax,

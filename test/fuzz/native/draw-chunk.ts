@@ -3,7 +3,7 @@
  * get wrong, and then damaged in up to three places. Written as text by hand, because arbitraries of fast-check would take
  * ten times as long, and a run draws a hundred thousand chunks.
  */
-import { pairHeaderBytesMax } from '../../../src/kit/private-api-limits.ts'
+import { pairHeaderBytesMax } from '../../../src/api/limits.ts'
 import { idLengthMax, idPaths } from '../../../src/queue/check/ordering-key.ts'
 import { updateNestingMax } from '../../../src/queue/check/why-refused.ts'
 import { updateTypes } from '../../../src/kit/update-types.ts'

@@ -2,7 +2,7 @@
  * Splits a whole stream into pairs of lines in plain JavaScript: the reference that the native code, and what gathers pairs that
  * span chunks, are compared with.
  */
-import { pairHeaderBytesMax } from '../../../src/kit/private-api-limits.ts'
+import { pairHeaderBytesMax } from '../../../src/api/limits.ts'
 import {
   endColumn,
   flagsColumn,

@@ -1,4 +1,4 @@
-import type { Counters } from '../../../src/kit/counters.ts'
+import type { Counters } from '../../../src/kit/surroundings.ts'
 import type { HistogramName } from '../../../src/kit/histograms.ts'
 import type { MetricName } from '../../../src/kit/metrics.ts'
 import type { Operation } from '../../../src/shard/operations.ts'

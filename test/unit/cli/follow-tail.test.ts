@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tailReconnectMs } from '../../../src/kit/private-api-limits.ts'
+import { tailReconnectMs } from '../../../src/api/limits.ts'
 import { CallRefusedError } from '../../../src/cli/remote/remote-api.ts'
 import { followTail, tailReopenMsMax } from '../../../src/cli/follow-tail.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'

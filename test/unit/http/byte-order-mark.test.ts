@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ByteOrderMarkSkipper, withoutByteOrderMark } from '../../../src/http/byte-order-mark.ts'
+import { ByteOrderMarkSkipper, withoutByteOrderMark } from '../../../src/http/body.ts'
 
 const mark = '\ufeff'
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { errorResponse } from '../../../src/http/error-response.ts'
-import { errorReplyText } from '../../../src/http/reply.ts'
+import { errorReplyText, errorResponse } from '../../../src/http/reply.ts'
 import { type ErrorCode, errorKinds, PostboteError } from '../../../src/kit/errors.ts'
 
 const codes = Object.keys(errorKinds) as ErrorCode[]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KeyedMutex } from '../../../src/kit/keyed-mutex.ts'
+import { KeyedMutex } from '../../../src/kit/mutex.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 
 test('work about one thing runs in its order, work about others beside it, and nothing is left of it', async () => {

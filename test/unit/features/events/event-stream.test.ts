@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventLog } from '../../../../src/process/event-log.ts'
 import { eventsKeptMax } from '../../../../src/kit/limits.ts'
-import { tailSilenceMs } from '../../../../src/kit/private-api-limits.ts'
+import { tailSilenceMs } from '../../../../src/api/limits.ts'
 import { idInPosition } from '../../../../src/features/events/event-position.ts'
 import {
   eventsAskAgainMs,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { PairSplitter } from '../../../../src/features/ingest/pair-splitter.ts'
-import { pairHeaderBytesMax } from '../../../../src/kit/private-api-limits.ts'
+import { pairHeaderBytesMax } from '../../../../src/api/limits.ts'
 import {
   headerTooLargeFlag,
   type UpdateRows,

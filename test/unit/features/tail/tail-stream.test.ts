@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tailSilenceMs } from '../../../../src/kit/private-api-limits.ts'
+import { tailSilenceMs } from '../../../../src/api/limits.ts'
 import { TailStream, tailWaitingBytesMax } from '../../../../src/features/tail/tail-stream.ts'
 import type { PushOperation } from '../../../../src/shard/operations.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'

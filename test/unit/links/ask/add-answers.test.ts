@@ -4,10 +4,14 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { PostboteError } from '../../../../src/kit/errors.ts'
-import { addAnswers } from '../../../../src/links/ask/add-answers.ts'
 import { ask } from '../../../../src/links/ask/ask-workers.ts'
 import type { OwnerStream } from '../../../../src/links/ask/owner-stream.ts'
-import type { AnswersTo, InputOf, Question } from '../../../../src/links/ask/question.ts'
+import {
+  addAnswers,
+  type AnswersTo,
+  type InputOf,
+  type Question,
+} from '../../../../src/links/ask/question.ts'
 import { keysOwnerQuestions } from '../../../../src/access/key-sync.ts'
 import { botQuestions } from '../../../../src/features/bots/bot-routes.ts'
 import { eventQuestions } from '../../../../src/features/events/event-routes.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/kit/private-api-limits.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import {
   OwnerCall,
   type OwnerFailure,

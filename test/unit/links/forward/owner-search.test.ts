@@ -9,7 +9,7 @@ import {
 } from '../../../../src/links/forward/owner-search.ts'
 import { type ResponseHead, readResponseHead } from '../../../../src/links/link/response-head.ts'
 import type { ShardOwnerHint } from '../../../../src/process/routes.ts'
-import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/kit/private-api-limits.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { ownerView } from '../../../support/network/owner-view.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 

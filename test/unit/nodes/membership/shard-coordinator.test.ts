@@ -8,7 +8,7 @@ import {
   ShardCoordinator,
 } from '../../../../src/nodes/membership/shard-coordinator.ts'
 import { nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
-import { ownerWaitMsMax } from '../../../../src/kit/private-api-limits.ts'
+import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { nodeLeaseMs } from '../../../../src/process/limits.ts'
 import { handOverPauseMs, handOversLeavingMax } from '../../../../src/nodes/membership/placement.ts'
 import type { RouteTable } from '../../../../src/process/routes.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Reloads } from '../../../../src/process/primary/reloads.ts'
+import { Reloads } from '../../../../src/process/primary/primary.ts'
 
 function setUp() {
   const runs: PromiseWithResolvers[] = []
