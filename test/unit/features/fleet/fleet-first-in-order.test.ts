@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { FirstInOrder } from '../../../src/features/fleet/fleet.ts'
-import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { FirstInOrder } from '../../../../src/features/fleet/fleet.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 const order = (a: number, b: number): number => a - b
 

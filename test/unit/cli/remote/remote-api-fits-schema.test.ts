@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type TSchema, Type } from 'typebox'
-import { fitsSchema } from '../../../src/cli/remote/remote-api.ts'
-import { apiOperations } from '../../../src/modules/api-operations.ts'
+import { fitsSchema } from '../../../../src/cli/remote/remote-api.ts'
+import { apiOperations } from '../../../../src/modules/api-operations.ts'
 
 /** Returns the smallest value of a schema: without optional fields, and with one item in each list. */
 function exampleOf(schema: TSchema): unknown {

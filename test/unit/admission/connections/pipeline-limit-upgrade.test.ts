@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { mayLoseWhatFollows } from '../../../src/admission/connections/pipeline-limit.ts'
-import { RawServer } from '../../support/producers/raw-http.ts'
+import { mayLoseWhatFollows } from '../../../../src/admission/connections/pipeline-limit.ts'
+import { RawServer } from '../../../support/producers/raw-http.ts'
 
 const raw = new RawServer((request, response) => {
   response.end(String(mayLoseWhatFollows(request)))
