@@ -19,8 +19,7 @@ import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.
 import type { PushSpan, Tracer } from '../kit/tracing/tracer.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { PushOutcome, PushReceipt } from './push-receipt.ts'
-import { countRefusal } from './count-refusal.ts'
+import { countRefusal, type PushOutcome, type PushReceipt } from './push-receipt.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
 
 /** What a batch needs from the registry. */

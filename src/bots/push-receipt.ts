@@ -1,5 +1,7 @@
-/** What comes of a batch of pushes. */
-import type { PostboteError } from '../kit/errors.ts'
+/** What comes of a batch of pushes, and how those that are refused count. */
+import type { ErrorCode, PostboteError } from '../kit/errors.ts'
+import { type MetricName, refusalMetrics } from '../kit/metrics.ts'
+import type { Counters } from '../kit/surroundings.ts'
 
 /** The result of a push whose idempotency key was used before: the id of the update that is already stored. */
 export interface DuplicatePush {
@@ -18,4 +20,12 @@ export interface PushReceipt {
   readonly accepted: Promise<ReadonlySet<number>>
   /** Resolves when every accepted update is synced, with one result per push, in the order of the pushes. */
   readonly results: Promise<readonly PushOutcome[]>
+}
+
+const metricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = refusalMetrics
+
+/** Counts a push that gets an error: once by its code, and once in the sum of all codes. */
+export function countRefusal(counters: Counters, code: ErrorCode): void {
+  counters.add('updates_refused', 1)
+  counters.add(metricOf[code] ?? refusalMetrics.OTHER, 1)
 }

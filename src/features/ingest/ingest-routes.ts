@@ -1,8 +1,7 @@
 /** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { PushOutcome } from '../../bots/push-receipt.ts'
-import { countRefusal } from '../../bots/count-refusal.ts'
+import { countRefusal, type PushOutcome } from '../../bots/push-receipt.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'
 import { gotText, type ReceiveOptions, readBody } from '../../http/body.ts'
 import { presentRequestId, requestIdHeader } from '../../http/request-id.ts'

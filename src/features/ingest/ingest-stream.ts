@@ -17,8 +17,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotRegistry } from '../../bots/registry.ts'
-import type { PushReceipt } from '../../bots/push-receipt.ts'
-import { countRefusal } from '../../bots/count-refusal.ts'
+import { countRefusal, type PushReceipt } from '../../bots/push-receipt.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'
 import { kib, streamIdleMs } from '../../kit/limits.ts'
 import { updateSlackBytes } from '../../api/limits.ts'

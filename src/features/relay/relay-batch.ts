@@ -14,7 +14,7 @@ import type { OriginUpdate, RefusedUpdate } from './origin.ts'
 import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
 import type { PushOperation } from '../../shard/operations.ts'
 import type { Bot } from '../../bots/bot.ts'
-import { countRefusal } from '../../bots/count-refusal.ts'
+import { countRefusal } from '../../bots/push-receipt.ts'
 
 /** Where updates are relayed to. */
 export interface RelayTarget {

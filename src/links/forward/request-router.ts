@@ -20,7 +20,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { keysShard } from '../../shard/records/access-key-record.ts'
 import { isPushStream, isSinglePush } from '../../api/operation.ts'
 import { type CallTable, pathPart } from '../../api/call-table.ts'
-import { countRefusal } from '../../bots/count-refusal.ts'
+import { countRefusal } from '../../bots/push-receipt.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Counters } from '../../kit/surroundings.ts'
 import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
