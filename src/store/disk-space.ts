@@ -4,7 +4,6 @@
  * again before the database is reopened.
  */
 
-import assert from 'node:assert/strict'
 import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../kit/clock.ts'
@@ -47,7 +46,6 @@ export class DiskSpace implements StoreSpace {
     await this.#look()
     this.#timer?.cancel()
     // A later check that fails changes nothing: the previous result remains the best estimate.
-    assert(this.#timer === undefined, 'the space of a disk is watched once')
     this.#timer = every(this.#clock, diskCheckPeriodMs, () => this.#look().catch(() => undefined))
   }
 

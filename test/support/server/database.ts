@@ -93,6 +93,13 @@ export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
+/** Sends a signal to processes. Some of them may have ended meanwhile. */
 export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
-  for (const pid of pids) process.kill(pid, name)
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    }
+  }
 }
