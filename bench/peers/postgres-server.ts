@@ -1,6 +1,7 @@
 /** A PostgreSQL that syncs its log before each commit returns. */
 import { Client } from 'pg'
-import { Postgres, sendSignal } from '../../test/support/server/postgres.ts'
+import { sendSignal } from '../../test/support/kit/send-signal.ts'
+import { Postgres } from '../../test/support/server/postgres.ts'
 import type { CaseContext } from '../contestant.ts'
 import { cpuUsOfFamily, processTree, residentBytesOf } from '../process-cpu.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'

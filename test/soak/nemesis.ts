@@ -13,6 +13,7 @@ import type { FaultKind } from './fault-plan.ts'
 import { type Ledger, nowMs } from './ledger.ts'
 import type { ServerLives } from './server-lives.ts'
 import { pause } from './soak-process.ts'
+import { sendSignal } from '../support/kit/send-signal.ts'
 
 export interface NemesisOptions {
   readonly disk: SimulatedDisk
@@ -97,7 +98,7 @@ export class Nemesis {
   }
 
   async #killWorker(worker: number): Promise<void> {
-    signal(worker, 'SIGKILL')
+    sendSignal(worker, 'SIGKILL')
     await until(
       () => !isRunning(worker) || !this.#options.lives.workerPids().includes(worker),
       goneWithinMs,
@@ -109,9 +110,9 @@ export class Nemesis {
     const worker = this.#anyWorker()
     if (worker === undefined) return
     this.#begin('SIGSTOP of a worker')
-    signal(worker, 'SIGSTOP')
+    sendSignal(worker, 'SIGSTOP')
     await pause(luck.int(50, 1_500))
-    signal(worker, 'SIGCONT')
+    sendSignal(worker, 'SIGCONT')
   }
 
   async #term(): Promise<void> {
@@ -128,7 +129,7 @@ export class Nemesis {
     const ended = /"msg":"(?:reloaded|the reload failed[^"]*)"/g
     const before = [...lives.output().matchAll(ended)].length
     this.#begin('SIGHUP')
-    signal(lives.pid, 'SIGHUP')
+    sendSignal(lives.pid, 'SIGHUP')
     // Sometimes the next fault occurs during the reload.
     if (luck.chance(1 / 3)) return pause(luck.int(0, 3_000))
     await until(() => [...lives.output().matchAll(ended)].length > before, reloadWithinMs)
@@ -157,14 +158,5 @@ export class Nemesis {
   #anyWorker(): number | undefined {
     const pids = this.#options.lives.workerPids()
     return pids.length === 0 ? undefined : this.#options.luck.pick(pids)
-  }
-}
-
-/** The process may have ended by itself. */
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }

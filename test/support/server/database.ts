@@ -14,6 +14,7 @@ import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
 import { databaseAt, initialize } from './postgres-shards.ts'
 import type { RegisteredBot, Server } from './server.ts'
 import { shared } from './shared-server.ts'
+import { sendSignal } from '../kit/send-signal.ts'
 
 export interface TestDatabase {
   readonly name: string
@@ -95,11 +96,5 @@ export function wait(ms: number): Promise<void> {
 
 /** Sends a signal to processes. Some of them may have ended meanwhile. */
 export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, name)
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-    }
-  }
+  for (const pid of pids) sendSignal(pid, name)
 }

@@ -20,6 +20,7 @@ import { freePort } from '../kit/port.ts'
 import type { SmallDisk } from '../kit/small-disk.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
 import { until } from '../kit/until.ts'
+import { sendSignal } from '../kit/send-signal.ts'
 
 const installed = '/usr/lib/postgresql'
 /** The server refuses to run as root; "nobody" is on every system. */
@@ -106,15 +107,6 @@ async function template(): Promise<string> {
 function childrenOf(pid: number): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
-}
-
-/** The process may have ended. */
-export function sendSignal(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-  }
 }
 
 /** Why PostgreSQL is not available; undefined if it is. */

@@ -21,6 +21,7 @@ import { createInterface } from 'node:readline'
 import { assertDocumented } from './documented-response.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
 import { mainFile } from '../programs/postbote.ts'
+import { sendSignal } from '../kit/send-signal.ts'
 
 /** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */
 const startTimeoutMs = 120_000
@@ -388,13 +389,5 @@ function jsonOf(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
-  }
-}
-
-function sendSignal(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
