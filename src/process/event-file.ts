@@ -11,7 +11,7 @@
 import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../store/write-file.ts'
-import { readIfThere } from '../store/is-missing.ts'
+import { readIfThere } from '../store/read-if-there.ts'
 import { eventsKeptMax } from '../kit/limits.ts'
 import type { LoggedEvent } from '../kit/operator-event.ts'
 

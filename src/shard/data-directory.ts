@@ -33,7 +33,8 @@ import {
 } from './records/directory-record.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
-import { exists, numbersIn, openToAllWarnings } from '../store/is-missing.ts'
+import { openToAllWarnings } from '../store/open-to-all.ts'
+import { exists, numbersIn } from '../store/read-if-there.ts'
 
 /** A directory that an import fills. It is there until the shards have their final place. */
 export const unfinishedImportName = 'unfinished-import'

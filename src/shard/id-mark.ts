@@ -28,7 +28,7 @@ import { decodeQueueState, type QueueState } from './records/record.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
-import { isMissing } from '../store/is-missing.ts'
+import { isMissing } from '../store/read-if-there.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { messageOf } from '../kit/errors.ts'
 

@@ -9,7 +9,7 @@ import { namedMs } from '../kit/clock.ts'
 import type { ListenerCertificate, ListenerCertificates, ListenerKind } from '../http/listener.ts'
 import type { Config } from '../config/config.ts'
 import { messageOf } from '../kit/errors.ts'
-import { openToAllWarnings } from '../store/is-missing.ts'
+import { openToAllWarnings } from '../store/open-to-all.ts'
 
 /** The options that name the files. */
 type CertificateConfig = Pick<Config, 'httpCert' | 'httpCertKey' | 'adminCert' | 'adminCertKey'>

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { workerRestartDelaysMs } from '../../src/process/primary/worker-place.ts'
 import { ask, client, type Cluster, readAll, startCluster } from './support.ts'
 import { botOf } from '../support/server/bot-of.ts'
+import { childrenOf } from '../support/kit/processes-below.ts'
 import { until } from '../support/kit/until.ts'
 
 test('a reload replaces every worker, and waiting polls get responses', async (t) => {
@@ -122,8 +124,8 @@ test('a worker that dies while a reload waits for the workers replaced earlier g
   second.destroy()
   // If the pause had started another process, it would be there now, and would stay.
   await until(() => Date.now() > pauseEndMs + 100)
-  const own = (): string[] => cluster.primary.workerPids().map(String).toSorted()
-  await until(() => children().toSorted().join(' ') === own().join(' '))
+  const own = (): Set<number> => new Set(cluster.primary.workerPids())
+  await until(() => isDeepStrictEqual(new Set(childrenOf(process.pid)), own()))
 })
 
 test('a worker that hangs when it should leave is killed', async (t) => {
@@ -137,10 +139,10 @@ test('a server that is stopped during a reload ends cleanly, with every process'
   const cluster = await startCluster(t, {}, () => ({ slowStartMs: 300 }))
   const pids = cluster.primary.workerPids()
   const reloading = cluster.primary.reload().catch((error: unknown) => String(error))
-  await until(() => children().length === 3)
+  await until(() => childrenOf(process.pid).length === 3)
   await cluster.primary.close()
   assert.match(String(await reloading), /ending|gone|ended/)
-  await until(() => children().length === 0)
+  await until(() => childrenOf(process.pid).length === 0)
   assert.equal(pids.length, 2)
   const left = readdirSync(join(cluster.runDir, 'run')).filter((name) => /sock\.\d/.test(name))
   assert.deepEqual(left, [])
@@ -174,10 +176,4 @@ async function hangs(cluster: Cluster): Promise<void> {
   await until(async () =>
     (await ask({ address: cluster.port('bot'), path })).body.startsWith('{"open":1'),
   )
-}
-
-/** The workers are children of this process. */
-function children(): readonly string[] {
-  const text = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
-  return text.split(' ').filter(Boolean)
 }

@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ConfigError } from '../../config/config.ts'
 import { backupFormat, backupMagic, fieldsFrame, typedBackupFormat } from './backup-frame.ts'
-import { exists } from '../../store/is-missing.ts'
+import { exists } from '../../store/read-if-there.ts'
 import { syncDirectory } from '../../store/write-file.ts'
 
 /** A place in the file. */

@@ -25,7 +25,7 @@ import {
   rescueRecords,
 } from '../../shard/recovery/rescue-records.ts'
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../../store/write-file.ts'
-import { exists } from '../../store/is-missing.ts'
+import { exists } from '../../store/read-if-there.ts'
 
 export interface Repaired {
   readonly records: number

@@ -14,7 +14,7 @@ import {
   readDirectoryRecord,
 } from '../../shard/records/directory-record.ts'
 import { foreignFault, shardRecords } from '../../shard/shard-records.ts'
-import { numbersIn } from '../../store/is-missing.ts'
+import { numbersIn } from '../../store/read-if-there.ts'
 import { levelEngine } from '../../store/level/level-engine.ts'
 import type { StoreEntry } from '../../store/store.ts'
 import type { StoreFiles } from '../../store/store-files.ts'

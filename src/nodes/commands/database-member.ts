@@ -11,7 +11,7 @@ import type { DirectoryLock } from '../../process/primary/directory-lock.ts'
 import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
 import type { NodeRow, NodeTable } from '../../store/node-table.ts'
 import type { PgUrl } from '../../api/pg-url.ts'
-import { readIfThere } from '../../store/is-missing.ts'
+import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
 import type { ClusterTypes } from './cluster-types.ts'
 import {

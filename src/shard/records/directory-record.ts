@@ -13,7 +13,7 @@
 import { join } from 'node:path'
 import { storedTypes } from '../../kit/added-type.ts'
 import { shardsMax } from '../../kit/limits.ts'
-import { readIfThere } from '../../store/is-missing.ts'
+import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
 
 /** What is written without added types, and with them. */

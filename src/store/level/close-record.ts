@@ -13,7 +13,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { CloseRecord } from '../../leveldb-files/level-manifest.ts'
-import { readIfThere } from '../is-missing.ts'
+import { readIfThere } from '../read-if-there.ts'
 import { syncDirectory, syncFile, writeFileAtomically } from '../write-file.ts'
 
 export const closeRecordName = 'closed'

@@ -4,7 +4,7 @@
  * and the next try to open the shard may succeed.
  */
 import { open, readdir } from 'node:fs/promises'
-import { isMissing } from '../is-missing.ts'
+import { isMissing } from '../read-if-there.ts'
 
 const chunkBytes = 1024 * 1024
 

@@ -10,7 +10,7 @@
 import assert from 'node:assert/strict'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import { exists, numbersIn } from '../is-missing.ts'
+import { exists, numbersIn } from '../read-if-there.ts'
 import { syncDirectory, syncFile } from '../write-file.ts'
 
 /**

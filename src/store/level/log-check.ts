@@ -33,7 +33,7 @@ import {
   newerThan,
 } from '../../leveldb-files/level-manifest.ts'
 import { batchesOf, type NumberedLog, salvageLogs } from '../../leveldb-files/salvage-logs.ts'
-import { exists, readIfThere } from '../is-missing.ts'
+import { exists, readIfThere } from '../read-if-there.ts'
 import { ShardDamaged } from '../shard-damaged.ts'
 import type { StoreOperation } from '../store.ts'
 import type { OpenStoreOptions } from '../store-engine.ts'

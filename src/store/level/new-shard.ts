@@ -11,7 +11,7 @@ import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ShardDamaged } from '../shard-damaged.ts'
 import { makePrivateDirectory, syncDirectory } from '../write-file.ts'
-import { isMissing } from '../is-missing.ts'
+import { isMissing } from '../read-if-there.ts'
 
 export const newShardMark = 'new'
 

@@ -17,7 +17,7 @@ import {
   newerThan,
   readLevelManifest,
 } from '../../leveldb-files/level-manifest.ts'
-import { exists } from '../is-missing.ts'
+import { exists } from '../read-if-there.ts'
 import { readCloseRecord } from './close-record.ts'
 import { pendingIncidents } from './incidents.ts'
 import { newShardMark } from './new-shard.ts'

@@ -14,7 +14,7 @@ import { basename, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Clock } from '../../kit/clock.ts'
 import { mib } from '../../kit/limits.ts'
-import { isMissing } from '../is-missing.ts'
+import { isMissing } from '../read-if-there.ts'
 import { writeFileAtomically } from '../write-file.ts'
 
 /** Of a table: its size, when it was modified and changed, its inode, and when it was verified. */

@@ -9,7 +9,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../../kit/clock.ts'
-import { isMissing } from '../is-missing.ts'
+import { isMissing } from '../read-if-there.ts'
 import { damagesNamedMax, kib, mib } from '../../kit/limits.ts'
 import { type FileDamage, ShardDamaged } from '../shard-damaged.ts'
 import type { FileFault, VerifyTask } from '../../leveldb-files/files-part.ts'

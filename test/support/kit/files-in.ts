@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isMissing } from '../../../src/store/is-missing.ts'
+import { isMissing } from '../../../src/store/read-if-there.ts'
 
 /** Returns the paths of all files below a directory. */
 export function filesIn(directory: string): string[] {

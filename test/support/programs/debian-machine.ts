@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { until } from '../kit/until.ts'
-import { childrenOf } from './image.ts'
+import { childrenOf } from '../kit/processes-below.ts'
 
 /** Its folder outside of it. */
 export const debian = process.env['POSTBOTE_DEBIAN'] ?? ''

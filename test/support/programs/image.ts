@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path'
 import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
 import { root } from '../server/package-user.ts'
 import type { EndingTest } from '../server/server.ts'
+import { childrenOf } from '../kit/processes-below.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
 
 interface Lock {
@@ -117,15 +118,6 @@ export class RunningImage {
     process.kill(this.firstPid, signal)
     await this.#closed
     return this.#child.exitCode
-  }
-}
-
-export function childrenOf(pid: number): number[] {
-  try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    return children.split(' ').filter(Boolean).map(Number)
-  } catch {
-    return []
   }
 }
 

@@ -7,7 +7,6 @@
  *       const server = await startServer(t, { env })
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { postbote } from '../programs/postbote.ts'
 import { map } from './bot-of.ts'
 import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
@@ -61,18 +60,6 @@ export async function joinedDatabases(
   const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
   assert.equal(code, 0, output)
   return env
-}
-
-/** Returns the ids of a process and of all processes below it. */
-export function treeOf(pid: number): readonly number[] {
-  let children: readonly number[]
-  try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    children = text.split(' ').filter(Boolean).map(Number)
-  } catch {
-    children = []
-  }
-  return [pid, ...children.flatMap(treeOf)]
 }
 
 let nextBotId = 1_000

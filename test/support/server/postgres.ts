@@ -8,7 +8,6 @@ import {
   existsSync,
   mkdtempSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
 } from 'node:fs'
@@ -20,6 +19,7 @@ import { freePort } from '../kit/port.ts'
 import type { SmallDisk } from '../kit/small-disk.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
 import { until } from '../kit/until.ts'
+import { childrenOf } from '../kit/processes-below.ts'
 import { sendSignal } from '../kit/send-signal.ts'
 
 const installed = '/usr/lib/postgresql'
@@ -102,11 +102,6 @@ async function template(): Promise<string> {
     if (!existsSync(directory)) throw error
   }
   return directory
-}
-
-function childrenOf(pid: number): readonly number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-  return text.split(' ').filter(Boolean).map(Number)
 }
 
 /** Why PostgreSQL is not available; undefined if it is. */

@@ -19,6 +19,7 @@ import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { assertDocumented } from './documented-response.ts'
+import { childrenOf } from '../kit/processes-below.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
 import { mainFile } from '../programs/postbote.ts'
 import { sendSignal } from '../kit/send-signal.ts'
@@ -155,13 +156,8 @@ export class ServerProcess {
   }
 
   /** Includes processes that have ended and have not been waited for. */
-  workerPids(): number[] {
-    try {
-      const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8')
-      return children.split(' ').filter(Boolean).map(Number)
-    } catch {
-      return []
-    }
+  workerPids(): readonly number[] {
+    return childrenOf(this.pid)
   }
 
   async kill(): Promise<void> {

@@ -1,5 +1,4 @@
-/** What is at a path: nothing, a file, numbered directories, or a secret that everybody may read. */
-import { statSync } from 'node:fs'
+/** Reads files and directories that may be missing, which is no error. */
 import { access, readdir, readFile } from 'node:fs/promises'
 
 /** Returns whether an error of the file system says that there is nothing at the path. */
@@ -37,18 +36,4 @@ export async function numbersIn(directory: string): Promise<readonly number[]> {
     if (isMissing(error)) return []
     throw error
   }
-}
-
-/**
- * Returns whether all users of the machine may read or change a file. What a group may read is fine: mounted secrets often belong
- * to root and are readable by a group.
- */
-export function isOpenToAll(file: string): boolean {
-  return (statSync(file).mode & 0o007) !== 0
-}
-
-/** Returns what the log says about a file if it is open to all. */
-export function openToAllWarnings(file: string): readonly string[] {
-  if (!isOpenToAll(file)) return []
-  return [`every user of this machine can read ${file}: remove that permission with chmod o=`]
 }
