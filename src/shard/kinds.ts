@@ -7,7 +7,7 @@
  * a letter refuses an import, and its checks call the key unknown; so a feature that ends leaves its row.
  */
 import assert from 'node:assert'
-import type { AccessKeyRecord } from './records/access-key-record.ts'
+import { accessKeyCodec } from './records/access-key-record.ts'
 import type { AttemptsRecord } from './records/attempts-record.ts'
 import type { AuditRecord } from './records/audit-record.ts'
 import type { BotRecord, QueueSettings } from './records/bot-record.ts'
@@ -70,7 +70,7 @@ export const jsonKinds = {
   accessKey: new RecordKind({
     letter: 'k',
     key: [hexPart(8)],
-    codec: ofJson<AccessKeyRecord>(),
+    codec: accessKeyCodec,
     name: 'access key',
     says: 'an access key, in shard 0 only',
     lost: 'the key is unknown: its requests get 401. Make a new one',

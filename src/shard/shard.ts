@@ -571,7 +571,14 @@ export class Shard {
         if (operation.keptSinceMs === undefined) this.#reclaim(operation)
       }
     }
-    this.#options.onCommitted(operations)
+    const { index, log, onCommitted } = this.#options
+    try {
+      onCommitted(operations)
+    } catch (error) {
+      // The group is stored, and its callers are told so, whatever others make of it.
+      const cause = error instanceof Error ? error.stack : String(error)
+      log.error({ shard: index, cause }, 'a stored group could not be followed')
+    }
   }
 
   #reclaim({

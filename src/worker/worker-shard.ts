@@ -299,8 +299,9 @@ export class WorkerShard {
       onCommitted: (operations) => {
         counters.add('store_groups', 1)
         counters.add('store_operations', operations.length)
-        this.#options.onCommitted(shard, operations)
         bots.committed(operations)
+        // After the bots, whose pushes must be seen whatever a module makes of them.
+        this.#options.onCommitted(shard, operations)
       },
       onSynced: (durationMs) => counters.observe('sync', durationMs),
       onFailed: () => this.#failed(),

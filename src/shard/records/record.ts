@@ -30,7 +30,7 @@
  */
 import { crc32 } from 'node:zlib'
 import type { StoreEntry } from '../../store/store.ts'
-import { updateIdOfKey } from './record-keys.ts'
+import { updateIdEnd, updateIdOfKey } from './record-keys.ts'
 import { traceBytes, traceHexOf, traceparentOfHex } from '../../kit/tracing/traceparent.ts'
 
 const version = 2
@@ -392,16 +392,24 @@ export function decodeKeptRun(entry: StoreEntry): KeptRunRecord {
   const { key, value } = entry
   assertIntact(entry, keptRunBytes)
   const end = value.readUInt32BE(8)
-  // An import may bring any record with a CRC. What a run has is deleted with it, in the turn of a commit.
-  if (end < updateIdOfKey(key))
-    throw new DamagedRecordError('an end that is not before the first id')
-  return {
-    reason: leaveReasonOf(value.readUInt8(1)),
-    leftAtMs: value.readUIntBE(2, 6),
-    end,
-    count: value.readUInt32BE(12),
-    bytes: value.readDoubleBE(16),
-  }
+  const count = value.readUInt32BE(12)
+  const bytes = value.readDoubleBE(16)
+  // What a run has is deleted with it, in the turn of a commit.
+  assertPossible(end >= updateIdOfKey(key), 'an end that is not before the first id')
+  assertCounts({ count, bytes }, end - updateIdOfKey(key))
+  const reason = leaveReasonOf(value.readUInt8(1))
+  return { reason, leftAtMs: value.readUIntBE(2, 6), end, count, bytes }
+}
+
+/** An import may bring any record with a CRC. One with numbers that no server writes is damaged. */
+function assertPossible(isPossible: boolean, expected: string): void {
+  if (!isPossible) throw new DamagedRecordError(expected)
+}
+
+/** @param ids - the number of ids that the updates may have */
+function assertCounts({ count, bytes }: Readonly<KeptCounts>, ids: number): void {
+  assertPossible(count <= ids, `a count of at most ${ids}`)
+  assertPossible(Number.isSafeInteger(bytes) && bytes >= 0, 'a number of bytes')
 }
 
 /**
@@ -426,11 +434,14 @@ export function encodeKeptState(key: Buffer, kept: Readonly<KeptState>): Buffer 
 export function decodeKeptState(entry: StoreEntry): KeptState {
   const { value } = entry
   assertIntact(entry, keptStateBytes)
-  return {
+  const kept = {
     count: value.readUInt32BE(1),
     bytes: value.readDoubleBE(5),
     end: value.readUInt32BE(13),
   }
+  // What has left alone is above the end, so only ids as such bound the count.
+  assertCounts(kept, updateIdEnd)
+  return kept
 }
 
 function leaveReasonOf(index: number): LeaveReason {
@@ -495,7 +506,7 @@ export function encodeQueueState(key: Buffer, state: QueueState): Buffer {
 export function decodeQueueState(entry: StoreEntry): QueueState {
   const { value } = entry
   assertIntact(entry, queueStateBytes)
-  return {
+  const state = {
     nextId: value.readUInt32BE(1),
     floor: value.readUInt32BE(5),
     liveCount: value.readUInt32BE(9),
@@ -503,6 +514,10 @@ export function decodeQueueState(entry: StoreEntry): QueueState {
     idempotencyDay: value.readUInt32BE(21),
     idempotencyCount: value.readUInt32BE(25),
   }
+  const { nextId, floor, liveCount: count, liveBytes: bytes } = state
+  assertPossible(floor <= nextId, 'a floor that is not above the next id')
+  assertCounts({ count, bytes }, nextId - floor)
+  return state
 }
 
 /**

@@ -107,6 +107,21 @@ test('after a failed write nothing is written until the disk works again, and th
   await shard.close()
 })
 
+test('what throws when it is told of a stored group is logged; the group counts, and the shard goes on', async () => {
+  const { store, life, shard } = await openShard(new MemoryStore())
+  life.onCommitted = () => {
+    throw new TypeError('a module has a bug')
+  }
+  await shard.commit([push(1_000)], waited)
+  life.onCommitted = () => undefined
+  await shard.commit([push(1_001)], waited)
+  assert.equal(shard.status, 'serving')
+  assert.deepEqual(await storedIds(store), [1_000, 1_001])
+  assert.deepEqual(life.logged, ['a stored group could not be followed'])
+  assert.match(String(life.details[0]?.['cause']), /TypeError: a module has a bug\n +at /)
+  await shard.close()
+})
+
 test('a failed write outside the groups poisons the shard, too', async () => {
   const store = new FaultyStore(new MemoryStore())
   const { shard } = await openShard(store)

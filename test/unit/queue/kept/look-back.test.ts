@@ -418,3 +418,17 @@ test('a run that ends before it begins, as an import may bring it, is damaged: w
   assert.equal(life.queue.pendingCount, 3)
   assert.ok(pushed)
 })
+
+test('what is kept is counted by its runs where its own record ends before them: nothing of them is pending again', async () => {
+  const life = await openKeeping()
+  const [first = 0, second = 0] = await life.push(3)
+  life.queue.advance(second, 'confirm')
+  await life.clock.advance(50)
+  const { count, bytes } = keptBy(life)
+  const early = kinds.keptState.put({ count, bytes, end: first - 7 }, life.id)
+  await life.store.write([early], { sync: true })
+  await damage(life, kinds.state.key(life.id))
+  const again = await crash(life)
+  assert.deepEqual(await again.pageIds(), [second, second + 1])
+  assert.deepEqual(keptBy(again), { count, bytes })
+})

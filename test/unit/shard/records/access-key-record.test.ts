@@ -1,6 +1,7 @@
 /** Keys of the private API as records of a shard. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { accessKeysMax } from '../../../../src/kit/limits.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/records/access-key-record.ts'
 import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
 import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
@@ -57,6 +58,21 @@ test('a damaged key is left out and named in the log without its content', async
   assert.deepEqual(await life.shard.lists.accessKeys(), [{ id: second, record }])
   const [{ record: kind, botId } = { record: '', botId: 0 }] = life.details
   assert.deepEqual([kind, botId], ['access key', undefined])
+  await life.shard.close()
+})
+
+test('a key whose slot is none of the shared memory is damaged, as an import may bring it, and the others are read', async () => {
+  const store = new MemoryStore()
+  const life = new ShardLife(store, new FakeClock())
+  await life.shard.open()
+  await life.shard.commit([{ kind: 'accessKey', id: second, record }], waited)
+  const key = kinds.accessKey.key(first)
+  for (const limitSlot of [-1, 0.5, accessKeysMax, '0', undefined]) {
+    const value = encodeJson(key, { ...record, limitSlot })
+    assert.match(shardRecords.recordFault(key, value) ?? '', /slot of limits from 0 to 999/)
+    await store.write([{ type: 'put', key, value }], { sync: true })
+    assert.deepEqual(await life.shard.lists.accessKeys(), [{ id: second, record }])
+  }
   await life.shard.close()
 })
 

@@ -9,10 +9,14 @@ import {
   decodeJson,
   decodeKey,
   decodeDeadLetter,
+  decodeKeptRun,
+  decodeKeptState,
   decodeQueueState,
   decodeUpdate,
   encodeJson,
   encodeKey,
+  encodeKeptRun,
+  encodeKeptState,
   encodeLeftUpdate,
   encodeMark,
   encodeQueueState,
@@ -213,3 +217,41 @@ function flipped(bytes: Buffer, bit: number): Buffer {
 function entry(at: Buffer, value: Buffer): StoreEntry {
   return { key: at, value }
 }
+
+test('numbers that no server writes are damage, although the CRC is right, as an import may bring them', () => {
+  const none = { idempotencyDay: 0, idempotencyCount: 0 }
+  const empty = { ...none, nextId: 100, floor: 100, liveCount: 0, liveBytes: 0 }
+  const full = { ...empty, floor: 90, liveCount: 10, liveBytes: 1 }
+  for (const good of [empty, full]) {
+    assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, good))), good)
+  }
+  for (const wrong of [
+    { floor: 101 },
+    { liveCount: 11 },
+    { liveBytes: -1 },
+    { liveBytes: Number.NaN },
+    { liveBytes: Infinity },
+  ]) {
+    const value = encodeQueueState(stateAt, { ...full, ...wrong })
+    assert.throws(() => decodeQueueState({ key: stateAt, value }), DamagedRecordError)
+  }
+  const runAt = kinds.keptRun.key(100, 90)
+  const run = { reason: 'confirmed', leftAtMs: 1, end: 100, count: 10, bytes: 1 } as const
+  assert.deepEqual(decodeKeptRun(entry(runAt, encodeKeptRun(runAt, run))), run)
+  for (const wrong of [
+    { end: 89, count: 0 },
+    { count: 11 },
+    { bytes: -1 },
+    { bytes: Number.NaN },
+  ]) {
+    const value = encodeKeptRun(runAt, { ...run, ...wrong })
+    assert.throws(() => decodeKeptRun({ key: runAt, value }), DamagedRecordError)
+  }
+  const keptAt = kinds.keptState.key(100)
+  const kept = { count: 10, bytes: 1, end: 100 }
+  assert.deepEqual(decodeKeptState(entry(keptAt, encodeKeptState(keptAt, kept))), kept)
+  for (const bytes of [-1, Number.NaN, Infinity]) {
+    const value = encodeKeptState(keptAt, { ...kept, bytes })
+    assert.throws(() => decodeKeptState({ key: keptAt, value }), DamagedRecordError)
+  }
+})
