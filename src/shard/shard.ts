@@ -571,9 +571,9 @@ export class Shard {
         if (operation.keptSinceMs === undefined) this.#reclaim(operation)
       }
     }
-    const { index, log, onCommitted } = this.#options
+    const { index, log } = this.#options
     try {
-      onCommitted(operations)
+      this.#options.onCommitted(operations)
     } catch (error) {
       // The group is stored, and its callers are told so, whatever others make of it.
       const cause = error instanceof Error ? error.stack : String(error)

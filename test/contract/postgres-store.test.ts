@@ -1,5 +1,6 @@
 /** The contract of stores, with PostgreSQL. */
 import { test } from 'node:test'
+import { systemClock } from '../../src/kit/clock.ts'
 import { PgReaders } from '../../src/nodes/postgres/pg-readers.ts'
 import { PgStore } from '../../src/nodes/postgres/pg-store.ts'
 import { parsePgUrl } from '../../src/api/pg-url.ts'
@@ -20,7 +21,7 @@ async function postgresHarness(): Promise<StoreHarness> {
   const create = (): PgStore => {
     const owner = { node: 'test', boot: 'boot' }
     const readers = new PgReaders(database, 'read')
-    return new PgStore({ database, shard: count++, owner, readers })
+    return new PgStore({ clock: systemClock, database, shard: count++, owner, readers })
   }
   return {
     create,

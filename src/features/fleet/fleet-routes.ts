@@ -2,14 +2,16 @@
  * Routes about all bots of the server: the list, which can select and sort bots by their state, and the sums. Each worker
  * answers for its own shards, and the worker that has the request puts the answers together.
  *
- * The plain list of the names fails if a worker does not answer, because programs compare it with their own. A list by
- * state and the sums are for operators, often while something fails: they name what is missing.
+ * The plain list of the names waits for a worker that starts, and fails if one does not answer then, because programs compare it
+ * with their own. A list by state and the sums are for operators, often while something fails: they name what is missing.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { addFleetCounts, type FleetCounts, noFleetCounts, type ShardSums } from './fleet-counts.ts'
 import type { Fleet } from './fleet.ts'
 import type { BotList, ListedBot } from './listed-bots.ts'
 import { fleetOrder, type FleetQuery } from './fleet-status.ts'
+import { ownerWaitMsMax } from '../../api/limits.ts'
+import { sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { type MetricName, summaryMetrics } from '../../kit/metrics.ts'
 import { fleetOperations } from './fleet-operations.ts'
@@ -23,7 +25,12 @@ import {
 } from '../../kit/server-minute.ts'
 import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
-import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
+import {
+  type AskingRoute,
+  askWorkers,
+  type WorkerAnswer,
+  workersAnswerMs,
+} from '../../links/ask/ask-workers.ts'
 import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
@@ -42,6 +49,9 @@ type SummaryJson = ResultOf<typeof fleetOperations.getSummary>
 
 /** The summary shows the delivery times of this many minutes. Chosen: short enough to be of now, and several updates of slow bots. */
 const summaryMinutes = 5
+
+/** A worker that refuses to answer is asked again after this pause. Chosen: as a shard that is reopened, at the most. */
+const listAskAgainMs = 1_000
 
 type ShownCounters = SummaryJson['updates']
 
@@ -95,15 +105,8 @@ async function listBots(
       'after: expected none with sort, because only a list in the order of ids has a next page; use limit'
     throw new PostboteError('BAD_REQUEST', { detail })
   }
-  const owners = options.ownersOf(request)
-  const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
-  const costMs = options.fleet.questionCostMs(query.limit * pages)
-  const paid = { payer: request.payer, costMs }
-  const answers = await askWorkers({ ...options, owners, paid }, fleetQuestions, 'bots', query)
+  const answers = await (isPlain(query) ? askUntilAllAnswer : askForBots)(options, request, query)
   measureRest(request)
-  if (isPlain(query) && answers.length <= owners.others.length) {
-    throw new PostboteError('STORE_UNAVAILABLE')
-  }
   const found = answers.flatMap(({ answer }) => answer.bots)
   // Two workers answer for a shard that moves from one to the other.
   const distinct = new Map(found.map((bot) => [bot.botId, bot]))
@@ -115,6 +118,35 @@ async function listBots(
       ...(details ? detailsJson(bot, options.clock.nowMs()) : {}),
     })),
     missing_shards: fieldValues.missingShards(options.shards, covered),
+  }
+}
+
+async function askForBots(
+  options: Options,
+  request: FastifyRequest,
+  query: FleetQuery,
+): Promise<readonly WorkerAnswer<BotList>[]> {
+  const owners = options.ownersOf(request)
+  const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
+  const costMs = options.fleet.questionCostMs(query.limit * pages)
+  const paid = { payer: request.payer, costMs }
+  return askWorkers({ ...options, owners, paid }, fleetQuestions, 'bots', query)
+}
+
+/** All are asked again, because the bots of a node that has ended are those of the others by then. */
+async function askUntilAllAnswer(
+  options: Options,
+  request: FastifyRequest,
+  query: FleetQuery,
+): Promise<readonly WorkerAnswer<BotList>[]> {
+  const { clock } = options
+  const lastMs = clock.monotonicMs() + ownerWaitMsMax - workersAnswerMs
+  for (;;) {
+    const answers = await askForBots(options, request, query)
+    const { others, hasLeft } = options.ownersOf(request)
+    if (answers.length > others.length) return answers
+    if (hasLeft || clock.monotonicMs() >= lastMs) throw new PostboteError('STORE_UNAVAILABLE')
+    await sleep(clock, listAskAgainMs)
   }
 }
 

@@ -124,7 +124,7 @@ export function isMisfit(error: unknown): boolean {
 const isAway = 'a database does not respond: its shards are served when it does'
 
 function allAway(failures: readonly unknown[]): Error {
-  return new Error(failures.map(messageOf).join('\n'))
+  return new Error(failures.map(messageOf).join('\n'), { cause: new AggregateError(failures) })
 }
 
 interface ExaminedDatabase {

@@ -27,6 +27,7 @@ import { agreeOnCluster } from './agree-with-nodes.ts'
 import { ClusterTypes } from './cluster-types.ts'
 import { DatabaseCheck, isMisfit } from './database-check.ts'
 import { DatabaseMember, type DatabaseMemberOptions, type MemberStart } from './database-member.ts'
+import { whileSlow } from './while-slow.ts'
 
 /** A database that was away when the server started is asked again after this pause. Chosen: 16 of them cost little. */
 const databaseAskAgainMs = 1_000
@@ -72,7 +73,7 @@ export class JoinedDatabases {
     const { PgNodes } = await import('../postgres/pg-nodes.ts')
     await refuseEmbedded(directory)
     const check = new DatabaseCheck(config, log)
-    const { id, shards } = await check.all()
+    const { id, shards } = await whileSlow(surroundings, () => check.all())
     const shown = shownUrls(config.databases)
     await agreeOnCluster(directory, id, shown)
     const types = new ClusterTypes(check.rows, givenTypes(config), shown)
@@ -139,20 +140,27 @@ export class JoinedDatabases {
   }
 
   async #joinPresent(start: MemberStart): Promise<void> {
+    const joining = whileSlow(this.#options, () => this.#startPresent(start))
+    const starts = await joining.catch(async (error: unknown) => {
+      await this.leave()
+      throw error
+    })
+    this.#present = this.#present.filter((_, nth) => starts[nth]?.status === 'fulfilled')
+    for (const [number, member] of this.#members.entries()) {
+      if (!this.#present.includes(member)) void this.#startLater(number, member, start)
+    }
+  }
+
+  /** @throws Error if this server can join no database, or does not belong to one */
+  async #startPresent(start: MemberStart): Promise<readonly PromiseSettledResult<void>[]> {
     const starts = await Promise.allSettled(this.#present.map((member) => member.start(start)))
     const failures: unknown[] = starts.flatMap((each) =>
       each.status === 'rejected' ? [each.reason] : [],
     )
     const haveAllFailed = failures.length === starts.length
     const fatal = failures.find((error) => haveAllFailed || isMisfit(error))
-    if (fatal !== undefined) {
-      await this.leave()
-      throw fatal
-    }
-    this.#present = this.#present.filter((_, nth) => starts[nth]?.status === 'fulfilled')
-    for (const [number, member] of this.#members.entries()) {
-      if (!this.#present.includes(member)) void this.#startLater(number, member, start)
-    }
+    if (fatal !== undefined) throw fatal
+    return starts
   }
 
   /**

@@ -45,7 +45,9 @@ export class NoServerError extends Error {
   /** @param causes - for each of the servers */
   constructor(servers: readonly PgServerAddress[], causes: readonly unknown[]) {
     const reasons = servers.map(({ shown }, nth) => `${shown}: ${messageOf(causes[nth])}`)
-    super(`no server of the database can be used: ${reasons.join('; ')}`)
+    super(`no server of the database can be used: ${reasons.join('; ')}`, {
+      cause: new AggregateError(causes),
+    })
     this.name = 'NoServerError'
   }
 }

@@ -47,11 +47,12 @@ export class PgEngine implements StoreEngine {
     return space
   }
 
-  async open({ shard, boot, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
+  async open({ shard, boot, clock, onEnded }: OpenStoreOptions): Promise<OpenedStore> {
     const { node } = this.#options
     if (boot === undefined) throw new Error('expected the boot of the node that opens the shard')
     const { url: database, readers } = this.#databaseOf(shard)
-    const store = new PgStore({ database, shard, owner: { node, boot }, readers, onEnded })
+    const owner = { node, boot }
+    const store = new PgStore({ clock, database, shard, owner, readers, onEnded })
     return {
       store,
       hasLost: false,

@@ -12,7 +12,7 @@
  * After a write that failed, close and open: the claim then decides what became of it.
  */
 import assert from 'node:assert/strict'
-import { sleep, systemClock } from '../../kit/clock.ts'
+import { type Clock, sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
 import { reopenWaitMs } from '../../shard/shard-recovery.ts'
 import { ShardDamaged } from '../../store/shard-damaged.ts'
@@ -42,6 +42,7 @@ import {
 import type { PgUrl } from '../../api/pg-url.ts'
 
 export interface PgStoreOptions {
+  readonly clock: Clock
   readonly database: PgUrl
   readonly shard: number
   /** Who opens the shard. */
@@ -240,22 +241,23 @@ export class PgStore implements Store {
 
   /** A read has no effect: one whose connection breaks or is silent is made again on another one, while its caller waits. */
   async #read<Result>(read: (connection: PgConnection) => Promise<Result>): Promise<Result> {
+    const { clock } = this.#options
     const opened = this.#opened
     const once = (): Promise<Result> =>
       this.#call(async ({ reads }) => read(await reads.connection()))
-    let triedMs = systemClock.monotonicMs()
+    let triedMs = clock.monotonicMs()
     const endMs = triedMs + reopenWaitMs
     for (let reading = once(); ; ) {
       try {
         return await reading
       } catch (error) {
         if (isRefusal(error) || opened === undefined) throw error
-        await sleep(systemClock, triedMs + pgReadAgainMs - systemClock.monotonicMs())
-        triedMs = systemClock.monotonicMs()
+        await sleep(clock, triedMs + pgReadAgainMs - clock.monotonicMs())
+        triedMs = clock.monotonicMs()
         // Without its writer the store is about to be opened again, which waits for the end of its reads.
         const isUsable = this.#opened === opened && opened.writer.isOpen
         if (!isUsable || triedMs >= endMs) throw error
-        reading = within(once(), endMs - triedMs, error)
+        reading = within(clock, once(), endMs - triedMs, error)
       }
     }
   }
@@ -273,9 +275,14 @@ export class PgStore implements Store {
 }
 
 /** Rejects with `failure` if `work` takes longer. */
-function within<Result>(work: Promise<Result>, timeMs: number, failure: unknown): Promise<Result> {
+function within<Result>(
+  clock: Clock,
+  work: Promise<Result>,
+  timeMs: number,
+  failure: unknown,
+): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const timer = systemClock.after(timeMs, () => reject(failure))
+    const timer = clock.after(timeMs, () => reject(failure))
     void work.then(resolve, reject).finally(() => timer.cancel())
   })
 }

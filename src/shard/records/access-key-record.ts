@@ -1,7 +1,7 @@
 /** The JSON that is stored of a key of the private API (`k` record), in shard 0 only. A field that is undefined is left out. */
 import { accessKeysMax } from '../../kit/limits.ts'
 import type { Scope, StoredSecret } from '../../kit/rights.ts'
-import { type Codec, DamagedRecordError, ofJson } from './record.ts'
+import { type Codec, DamagedRecordError, decodeJson, encodeJson } from './record.ts'
 
 /** The shard that has the keys. */
 export const keysShard = 0
@@ -26,13 +26,11 @@ export interface AccessKeyRecord {
   readonly limitSlot: number
 }
 
-const json = ofJson<AccessKeyRecord>()
-
 /** Codec of keys. An import may bring any slot: one outside the shared memory would count at another place, or nowhere. */
 export const accessKeyCodec: Codec<AccessKeyRecord> = {
-  encode: json.encode,
+  encode: encodeJson,
   decode(entry) {
-    const record = json.decode(entry)
+    const record: AccessKeyRecord = decodeJson(entry)
     const { limitSlot } = record
     if (!Number.isInteger(limitSlot) || limitSlot < 0 || limitSlot >= accessKeysMax) {
       throw new DamagedRecordError(`a slot of limits from 0 to ${accessKeysMax - 1}`)

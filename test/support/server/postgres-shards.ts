@@ -1,5 +1,6 @@
 /** A PostgreSQL server with the tables of a cluster, and stores of its shards. */
 import assert from 'node:assert/strict'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { connectionName } from '../../../src/nodes/postgres/claim-shard.ts'
 import {
   commitSchema,
@@ -63,7 +64,8 @@ export class PostgresShards {
     owner: string,
     { database = this.database, readers = this.readersOf(owner, database) }: StoreParts = {},
   ): PgStore {
-    const store = new PgStore({ database, shard, owner: { node: owner, boot: owner }, readers })
+    const named = { node: owner, boot: owner }
+    const store = new PgStore({ clock: systemClock, database, shard, owner: named, readers })
     const open = store.open.bind(store)
     store.open = async () => {
       await this.#addNode(owner)

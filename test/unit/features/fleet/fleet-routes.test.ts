@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
+import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
 import type { ShardSums } from '../../../../src/features/fleet/fleet-counts.ts'
 import { addFleetRoutes } from '../../../../src/features/fleet/fleet-routes.ts'
@@ -119,9 +120,32 @@ test('what no worker has answered for is missing from lists by state and from th
   assert.deepEqual((await get('/v1/bots?state=idle')).body.missing_shards, [2])
   const { status, body } = await get('/v1/summary')
   assert.deepEqual([status, body.missing_shards, body.bots], [200, [2], 1])
-  assert.notEqual((await get('/v1/bots')).status, 200)
+  const plain = { status: 0 }
+  const asking = get('/v1/bots').then((answer) => (plain.status = answer.status))
+  const beganMs = bots.clock.monotonicMs()
+  while (plain.status === 0) await bots.clock.advance(100)
+  await asking
+  assert.equal(plain.status, 503)
+  const tookMs = bots.clock.monotonicMs() - beganMs
+  assert(tookMs > workersAnswerMs && tookMs <= ownerWaitMsMax + workersAnswerMs, `${tookMs}`)
   const none = await get('/v1/bots', { bots: [], shards: [] })
   assert.deepEqual(none.body.missing_shards, [2])
+})
+
+test('the plain list waits for a worker that starts, and asks again one that was lost', async () => {
+  const { bots, asked, get } = await setUp()
+  await bots.register(100)
+  const listing = get('/v1/bots')
+  while (asked.length < 2) await bots.clock.advance(100)
+  asked[1]?.stream.refuse('OUTCOME_UNKNOWN')
+  while (asked.length < 3) await bots.clock.advance(100)
+  asked[2]?.stream.answer().end(JSON.stringify({ bots: [otherBot], shards: [2] }))
+  const { status, body } = await listing
+  assert.equal(status, 200)
+  assert.deepEqual(
+    body.bots.map((bot: { bot_id: number }) => bot.bot_id),
+    [100, 102],
+  )
 })
 
 test('the sums are those of all nodes, and the counters of a node count once', async () => {
