@@ -28,6 +28,7 @@ import {
   startServer,
 } from '../support/server/server.ts'
 import { sectionBytes, sectionsOf } from '../support/store/small-backup.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { SmallDisk, smallDiskObstacle } from '../support/kit/small-disk.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
@@ -211,7 +212,11 @@ test('an export of a server under load has everything acknowledged before, and n
 })
 
 test('a server moves into a database and back, under load, with other numbers of shards', {
-  skip,
+  skip:
+    skip ??
+    onlyWithAll(
+      'database-commands.test.ts moves into databases and back, and others here export under load',
+    ),
 }, async (t) => {
   const source = await startServer(t, { flags: ['--shards=4'] })
   const load = new PushLoad(t, await botsOfAllShards(source), () => source)

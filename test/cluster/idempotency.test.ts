@@ -10,6 +10,7 @@ import {
   staleHints,
 } from '../support/producers/push-streams.ts'
 import { type PairResult, pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import { until } from '../support/kit/until.ts'
@@ -214,7 +215,9 @@ test('a producer that repeats pushes without a response stores each key once, ho
   }
 })
 
-test('a producer does so across kill -9 of all processes and with another number of workers', async (t) => {
+test('a producer does so across kill -9 of all processes and with another number of workers', {
+  skip: onlyWithAll('other tests here kill workers under a producer, and all processes'),
+}, async (t) => {
   let server = await startServer(t, { workers: 2 })
   const all = await startThree(() => server, 1_600)
   for (const [at, workers] of [

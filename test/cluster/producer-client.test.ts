@@ -8,6 +8,7 @@ import {
 } from '../../clients/typescript/postbote-client.ts'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
 import { readAll } from '../support/producers/read-all.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import { until } from '../support/kit/until.ts'
@@ -40,7 +41,11 @@ function clientOf(
   return client
 }
 
-test('forty thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
+test('forty thousand updates are stored once and in order while workers are killed, reloaded and restarted', {
+  skip: onlyWithAll(
+    'idempotency.test.ts kills workers under a producer, and the next test all processes',
+  ),
+}, async (t) => {
   const count = 40_000
   let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
