@@ -394,11 +394,23 @@ export function decodeKeptRun(entry: StoreEntry): KeptRunRecord {
   const end = value.readUInt32BE(8)
   const count = value.readUInt32BE(12)
   const bytes = value.readDoubleBE(16)
+  assertId(end)
   // What a run has is deleted with it, in the turn of a commit.
   assertPossible(end >= updateIdOfKey(key), 'an end that is not before the first id')
   assertCounts({ count, bytes }, end - updateIdOfKey(key))
   const reason = leaveReasonOf(value.readUInt8(1))
   return { reason, leftAtMs: value.readUIntBE(2, 6), end, count, bytes }
+}
+
+/**
+ * No id of a record is above this. Those of updates are below 2^31, a count, a restart or an import skips some thousands, and
+ * what is skipped from here still has four bytes.
+ */
+const storedIdMax = 3 * 2 ** 30
+
+/** @throws DamagedRecordError if no server has written this as a next id, or as the end of a run */
+function assertId(id: number): void {
+  assertPossible(id <= storedIdMax, `an id up to ${storedIdMax}`)
 }
 
 /** An import may bring any record with a CRC. One with numbers that no server writes is damaged. */
@@ -439,6 +451,7 @@ export function decodeKeptState(entry: StoreEntry): KeptState {
     bytes: value.readDoubleBE(5),
     end: value.readUInt32BE(13),
   }
+  assertId(kept.end)
   // What has left alone is above the end, so only ids as such bound the count.
   assertCounts(kept, updateIdEnd)
   return kept
@@ -515,6 +528,7 @@ export function decodeQueueState(entry: StoreEntry): QueueState {
     idempotencyCount: value.readUInt32BE(25),
   }
   const { nextId, floor, liveCount: count, liveBytes: bytes } = state
+  assertId(nextId)
   assertPossible(floor <= nextId, 'a floor that is not above the next id')
   assertCounts({ count, bytes }, nextId - floor)
   return state

@@ -227,6 +227,7 @@ test('numbers that no server writes are damage, although the CRC is right, as an
   }
   for (const wrong of [
     { floor: 101 },
+    { nextId: 2 ** 32 - 1 },
     { liveCount: 11 },
     { liveBytes: -1 },
     { liveBytes: Number.NaN },
@@ -240,6 +241,7 @@ test('numbers that no server writes are damage, although the CRC is right, as an
   assert.deepEqual(decodeKeptRun(entry(runAt, encodeKeptRun(runAt, run))), run)
   for (const wrong of [
     { end: 89, count: 0 },
+    { end: 2 ** 32 - 1 },
     { count: 11 },
     { bytes: -1 },
     { bytes: Number.NaN },
@@ -250,8 +252,8 @@ test('numbers that no server writes are damage, although the CRC is right, as an
   const keptAt = kinds.keptState.key(100)
   const kept = { count: 10, bytes: 1, end: 100 }
   assert.deepEqual(decodeKeptState(entry(keptAt, encodeKeptState(keptAt, kept))), kept)
-  for (const bytes of [-1, Number.NaN, Infinity]) {
-    const value = encodeKeptState(keptAt, { ...kept, bytes })
+  for (const wrong of [{ bytes: -1 }, { bytes: Number.NaN }, { end: 2 ** 32 - 1 }]) {
+    const value = encodeKeptState(keptAt, { ...kept, ...wrong })
     assert.throws(() => decodeKeptState({ key: keptAt, value }), DamagedRecordError)
   }
 })
