@@ -37,7 +37,11 @@ const noBytes = Buffer.alloc(0)
 const unreadRequests = new WeakSet<BodyRequest>()
 
 /** The part of an IncomingMessage that is needed here. */
-export type BodyRequest = Readable & { readonly headers: IncomingHttpHeaders }
+export type BodyRequest = Readable & {
+  readonly headers: IncomingHttpHeaders
+  /** Its `destroySoon` ends the connection so that the client can read what is written. A link of two workers has none. */
+  readonly socket?: { destroySoon?(): void }
+}
 
 /** Returns whether the body of the request was left unread, so that its connection cannot be used again. */
 export function mustClose(request: BodyRequest): boolean {
@@ -65,8 +69,14 @@ export function dropBody(request: BodyRequest): void {
   let pieces = 0
   request.on('data', () => {
     pieces += 1
-    if (pieces === unwantedPiecesMax) request.destroy()
+    if (pieces === unwantedPiecesMax) endConnection(request)
   })
+}
+
+/** Ends the connection of a request that has its response. */
+function endConnection(request: BodyRequest): void {
+  if (request.socket?.destroySoon === undefined) request.destroy()
+  else request.socket.destroySoon()
 }
 
 export interface ReceiveOptions {
@@ -179,10 +189,10 @@ export function receiveBody(
 
     /** Counts bytes of a body that is refused already, or will be at its end. */
     function waste(chunkBytes: number): void {
+      if (wastedBytes > refusedBodyBytesMax) return
       wastedBytes += Math.max(chunkBytes, refusedPieceBytesMin)
       if (wastedBytes <= refusedBodyBytesMax) return
-      // If the body was refused earlier, its client has had time to read the response.
-      if (isSettled) request.destroy()
+      if (isSettled) endConnection(request)
       else giveUp()
     }
 

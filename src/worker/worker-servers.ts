@@ -400,6 +400,7 @@ export class WorkerServers {
       if (!response.writableEnded || socket.writableLength > 0) socket.setTimeout(silentMs)
     }
     const [responses, connections, clients] = [this.#responses, this.#connections, this.#clients]
+    const lastResponses = this.#lastResponses
     // One listener for all state of a connection, instead of one closure per connection.
     function closed(this: Socket): void {
       clients.closed(this)
@@ -408,6 +409,11 @@ export class WorkerServers {
     }
     function ended(this: Socket): void {
       endedByClient(kind, this)
+    }
+    /** node:http calls this after the last response of a connection. */
+    function destroySoon(this: Socket): void {
+      if (incomingOf(this)?.complete === false) lastResponses.endWithinBody(this)
+      else Socket.prototype.destroySoon.call(this)
     }
     const server = createServer(
       {
@@ -434,6 +440,7 @@ export class WorkerServers {
       clients.opened(socket)
       socket.on('close', closed)
       socket.on('end', ended)
+      socket.destroySoon = destroySoon
       if (kind === 'private') this.#bodies.watch(socket)
     })
     // As with the Host: an unknown expectation is no reason for a response without a body.

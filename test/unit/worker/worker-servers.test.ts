@@ -12,6 +12,9 @@ import {
   sendDescriptor,
   descriptorSocketPair,
 } from '../../../native-bindings/descriptor-socket.ts'
+import { mustClose, readBody, refusedBodyBytesMax } from '../../../src/http/body.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
+import { mib } from '../../../src/kit/limits.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import type { ListenerKind } from '../../../src/http/listener.ts'
 import { nativeHandleOf } from '../../../src/http/native-handle.ts'
@@ -181,6 +184,26 @@ test('a request that has its response in the same turn of the event loop takes o
   await ask('/answered')
   assert.deepEqual(await ask('/answered'), [81_000])
   assert.deepEqual(await ask('/held'), [330_000, 81_000])
+})
+
+test('a client that sends a whole body before it reads gets the response that was sent before its end', async (t) => {
+  const bodyBytes = refusedBodyBytesMax + 8 * mib
+  const { open } = await setUp(t, { app: { handlers: { bot: refuseBody, private: refuseBody } } })
+  const lengths = [`Content-Length: ${bodyBytes}`, 'Transfer-Encoding: chunked']
+  for (const length of [...lengths, ...lengths, ...lengths]) {
+    const client = await open('bot', `POST / HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n`)
+    client.pause()
+    if (length.startsWith('T')) client.write(`${bodyBytes.toString(16)}\r\n`)
+    for (let sent = 0; sent < bodyBytes; sent += mib) {
+      await new Promise<void>((resolve, reject) => {
+        client.write(Buffer.alloc(mib), (error) => (error ? reject(error) : resolve()))
+      })
+    }
+    const received = all(client)
+    client.resume()
+    client.end('\r\n0\r\n\r\n')
+    assert.match(await received, /^HTTP\/1.1 413 /)
+  }
 })
 
 test('with TLS, small records of a body are counted as pieces, and a client that does not read is disconnected', async (t) => {
@@ -445,6 +468,14 @@ function longThenLater({ url }: IncomingMessage, response: ServerResponse): void
 function hurriedOrLater({ url, socket }: IncomingMessage, response: ServerResponse): void {
   if (url === '/later') setTimeout(() => response.end('later'), 50)
   else watchClose(socket, { closed: skip, hurried: () => void response.end('hurried') })
+}
+
+function refuseBody(request: IncomingMessage, response: ServerResponse): void {
+  void readBody(request, { bytesMax: 1_000 }).catch((error: unknown) => {
+    assert.ok(error instanceof PostboteError)
+    const headers = mustClose(request) ? ['Connection', 'close'] : []
+    response.writeHead(error.status, headers).end()
+  })
 }
 
 /** Returns it before its handshake. */
