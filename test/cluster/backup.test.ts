@@ -213,7 +213,7 @@ test('an export of a server under load has everything acknowledged before, and n
 
 test('a server moves into a database and back, under load, with other numbers of shards', {
   skip:
-    skip ??
+    skip ||
     onlyWithAll(
       'database-commands.test.ts moves into databases and back, and others here export under load',
     ),

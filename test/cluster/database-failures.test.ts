@@ -11,6 +11,7 @@ import { PushLedger } from '../support/producers/push-ledger.ts'
 import { type Answer, type EndingTest, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { treeOf } from '../support/kit/processes-below.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { until } from '../support/kit/until.ts'
 
 /** Longer than a node may stand still, and than a statement may take. */
@@ -45,9 +46,11 @@ async function terminateAll(postgres: Postgres): Promise<void> {
   await postgres.query(`SELECT pg_terminate_backend(pid, ${settledMsMax}) ${others}`)
 }
 
+const orderlyEnd = 'shut down at once and started again'
+
 const faults: readonly (readonly [string, (postgres: Postgres) => Promise<void>])[] = [
   [
-    'shut down at once and started again',
+    orderlyEnd,
     async (postgres) => {
       await postgres.down('SIGQUIT')
       await postgres.up()
@@ -81,8 +84,10 @@ const faults: readonly (readonly [string, (postgres: Postgres) => Promise<void>]
 ]
 
 for (const [name, fail] of faults) {
+  const apart =
+    name === orderlyEnd && onlyWithAll('another test kills the database, which is harder')
   test(`accepted pushes are received once, refused ones never, and all bots are served again after the database was ${name}`, {
-    skip,
+    skip: skip || apart,
   }, async (t) => {
     const { postgres, server } = await common()
     const ledgers = await startLedgers(t, server)

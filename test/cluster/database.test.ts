@@ -18,6 +18,7 @@ import {
   type Server,
   startServer,
 } from '../support/server/server.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
@@ -139,7 +140,11 @@ test('everything accepted is there after each end of the server, here and in oth
 })
 
 test('webhooks are delivered, and dead letters are kept, listed and replayed after kill -9', {
-  skip,
+  skip:
+    skip ||
+    onlyWithAll(
+      'recovery.test.ts does so in a directory, and test/contract holds both stores to the same',
+    ),
 }, async (t) => {
   const database = await world.database('hooks')
   const keyFile = keyFileOf(t)
@@ -182,7 +187,11 @@ test('webhooks are delivered, and dead letters are kept, listed and replayed aft
   assert.equal(new Set(delivered).size, delivered.length)
 })
 
-test('no request fails while the workers are replaced under load', { skip }, async (t) => {
+test('no request fails while the workers are replaced under load', {
+  skip:
+    skip ||
+    onlyWithAll('reload.test.ts replaces workers under load, and nodes-order.test.ts whole nodes'),
+}, async (t) => {
   const { env } = await world.database('reloads')
   const server = await startServer(t, { workers: 2, env })
   const bots = await botsOfAllShards(server)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 import { SimulatedDisk } from './power/simulated-disk.ts'
@@ -12,8 +13,12 @@ import { SimulatedDisk } from './power/simulated-disk.ts'
 const outageMs = 3_000
 const pushedText = 'x'.repeat(200_000)
 
+const alike = 'tables are files like these: their writes fail, and the shard is opened again'
+
 for (const fault of ['full for logs', 'full for tables', 'full for lists'] as const) {
-  test(`while the disk is ${fault} alone, every poll gets what is there`, async (t) => {
+  test(`while the disk is ${fault} alone, every poll gets what is there`, {
+    skip: fault === 'full for lists' && onlyWithAll(alike),
+  }, async (t) => {
     const place = mkdtempSync(join(tmpdir(), 'postbote-disk-'))
     const disk = new SimulatedDisk(place)
     const first = await startServer(t, {
