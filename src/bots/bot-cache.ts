@@ -3,16 +3,16 @@
  * they have been idle for a while.
  */
 import assert from 'node:assert/strict'
-import { type Clock, type Timer, every, nextTurn } from '../kit/clock.ts'
+import { type Clock, every, nextTurn, type Timer } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
-import type { BotRecord } from '../shard/records/bot-record.ts'
-import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/records/record-keys.ts'
+import { requestTimeoutMs } from '../kit/limits.ts'
 import type { Operation } from '../shard/operations.ts'
-import type { Shard } from '../shard/shard.ts'
+import type { BotRecord } from '../shard/records/bot-record.ts'
+import { botIdOf, isTestQueue, type QueueId, queueIdOf } from '../shard/records/record-keys.ts'
 import type { StoredQueue } from '../shard/records/stored-records.ts'
+import type { Shard } from '../shard/shard.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
-import { requestTimeoutMs } from '../kit/limits.ts'
 
 export interface BotCacheOptions {
   readonly services: BotQueueServices
@@ -177,6 +177,17 @@ export class BotCache {
     if (bot === undefined) return this.load([botId]).then(() => this.#bots.get(botId))
     bot.lastUsedMs = this.#options.clock.monotonicMs()
     return bot
+  }
+
+  /** Returns the username of a bot of this worker, in memory or not; undefined if it cannot be known now. Never rejects. */
+  async usernameOf(botId: number): Promise<string | undefined> {
+    const loaded = this.#bots.get(botId)
+    if (loaded !== undefined) return loaded.record.username
+    try {
+      return (await this.shardOf(botId).readBot(botId)).bot?.username
+    } catch {
+      return undefined
+    }
   }
 
   /**

@@ -6,6 +6,14 @@
  */
 import { versionsOfReference } from '../kit/added-type.ts'
 import {
+  kib,
+  mib,
+  retentionBytesMax,
+  retentionMsMax,
+  shardsMax,
+  workersMax,
+} from '../kit/limits.ts'
+import {
   addedTypeList,
   botFilter,
   byteSize,
@@ -18,29 +26,21 @@ import {
   hostPort,
   integer,
   type Kind,
-  listOf,
   listenAddress,
+  listOf,
   nodeName,
-  onOff,
   oneOf,
+  onOff,
   orOff,
   path,
   portalUrl,
   portMax,
   powerOfTwo,
   proxyAddress,
-  secretServerUrl,
   seconds,
+  secretServerUrl,
   upstreamUrl,
 } from './config-values.ts'
-import {
-  kib,
-  mib,
-  retentionBytesMax,
-  retentionMsMax,
-  shardsMax,
-  workersMax,
-} from '../kit/limits.ts'
 
 export interface OptionRow {
   readonly name: string

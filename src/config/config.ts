@@ -6,8 +6,9 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
-import { isDeepStrictEqual } from 'node:util'
+
 import { isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, optionTable } from './config-options.ts'

@@ -3,6 +3,8 @@
  * them (event-gate.ts), and the primary of the server keeps them (event-log.ts).
  */
 
+import { counted } from './text/counted.ts'
+
 /** The types of events. docs/run/operations.md explains each. */
 export const operatorEventTypes = [
   'webhook.failing',
@@ -45,6 +47,8 @@ export interface NewOperatorEvent {
   /** Wall time in milliseconds. */
   readonly timeMs: number
   readonly botId?: number | undefined
+  /** The username of that bot, if it is known. */
+  readonly username?: string | undefined
   /** Whether it concerns the /test/ queue of the bot. */
   readonly isTest?: boolean | undefined
   readonly shard?: number | undefined
@@ -104,13 +108,13 @@ export function loggedEvent(
   node: string | undefined,
 ): LoggedEvent {
   const { type, timeMs, botId, isTest = false, host, shard, worker, count, reason } = event
-  const { updateId, status, durationMs } = event
+  const { updateId, status, durationMs, username } = event
   const fields = {
     id,
     type,
     time: Math.round(timeMs) / 1_000,
     node,
-    ...(botId === undefined ? {} : { bot_id: botId, test: isTest }),
+    ...(botId === undefined ? {} : { bot_id: botId, username, test: isTest }),
     webhook_host: host,
     shard,
     worker,
@@ -130,8 +134,9 @@ function eventText(event: NewOperatorEvent): string {
   return texts[event.type](event, because)
 }
 
-function botOf({ botId, isTest }: NewOperatorEvent): string {
-  return `${isTest === true ? 'the /test/ queue of ' : ''}bot ${botId}`
+function botOf({ botId, username, isTest }: NewOperatorEvent): string {
+  const name = username === undefined ? '' : ` (@${username})`
+  return `${isTest === true ? 'the /test/ queue of ' : ''}bot ${botId}${name}`
 }
 
 function attemptOf(event: NewOperatorEvent): string {
@@ -157,11 +162,11 @@ const texts: Readonly<
   'bot.unpolled': (event, because) => `Nobody fetches the updates of ${botOf(event)}${because}`,
   'bot.polled': (event) => `The updates of ${botOf(event)} are fetched again`,
   'updates.expired': (event) => {
-    const what = event.count === 1 ? '1 update' : `${event.count} updates`
+    const what = counted(event.count ?? 0, 'update')
     return `${what} of ${botOf(event)} expired before anybody fetched them`
   },
   'dead_letters.added': (event) => {
-    const what = event.count === 1 ? '1 update' : `${event.count} updates`
+    const what = counted(event.count ?? 0, 'update')
     return `${what} of ${botOf(event)} became dead letters`
   },
   'queue.high': (event, because) => `The queue of ${botOf(event)} is more than 80 % full${because}`,
@@ -176,7 +181,7 @@ const texts: Readonly<
   'relay.paused': (event, because) => `The relay of ${botOf(event)} is paused${because}`,
   'relay.resumed': (event) => `The relay of ${botOf(event)} takes updates again`,
   'relay.refused': (event, because) => {
-    const what = event.count === 1 ? '1 update' : `${event.count} updates`
+    const what = counted(event.count ?? 0, 'update')
     return `The relay of ${botOf(event)} skipped ${what} that cannot be stored${because}`
   },
   'certificate.refused': (_event, because) =>

@@ -11,14 +11,16 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../kit/clock.ts'
-import { toPostboteError } from '../kit/errors.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { botIdMax, botIdMin } from '../kit/limits.ts'
-import { type Operation, isAudited } from '../api/operation.ts'
-import { auditId, type RecordedCall } from '../shard/records/audit-record.ts'
 import type { AuditWriter } from '../access/audit-writer.ts'
 import { requestAccess } from '../access/request-access.ts'
+import { isAudited, type Operation } from '../api/operation.ts'
+import * as is from '../api/words.ts'
+import type { BotCache } from '../bots/bot-cache.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import type { Clock } from '../kit/clock.ts'
+import { toPostboteError } from '../kit/errors.ts'
+import { botIdMax, botIdMin } from '../kit/limits.ts'
+import { auditId, type RecordedCall } from '../shard/records/audit-record.ts'
 
 /** The parts of `PrivateApiParts` that are used. */
 interface RecordCallsOptions {
@@ -27,10 +29,13 @@ interface RecordCallsOptions {
     readonly audit: { readonly writer: Pick<AuditWriter, 'record'> }
     readonly registry: { readonly clock: Pick<Clock, 'nowMs'> }
   }
+  readonly bots: { readonly bots: Pick<BotCache, 'usernameOf'> }
 }
 
 /** What is recorded of the way in which a call, or a part of it, has ended. */
 interface Ended {
+  /** The username that the bot in the path had before the call. */
+  readonly username?: string | undefined
   /** The body of the response, if the handler returns it. */
   readonly result?: unknown
   readonly error?: unknown
@@ -40,6 +45,13 @@ interface Ended {
 
 /** Records a call, or a part of it. Resolves when its response may go out, or go on. */
 type AuditCall = (request: FastifyRequest, ended: Ended) => Promise<void>
+
+/** What records a call. */
+interface Audit {
+  readonly record: AuditCall
+  /** Returns the username of the bot in the path, before the call may remove it. */
+  readonly usernameIn: (request: FastifyRequest) => Promise<string | undefined>
+}
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
@@ -53,26 +65,34 @@ export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): 
     await audit.writer.record(recordedCall(operation, request, ended, registry.clock))
   }
   app.decorate('auditCall', record)
+  app.decorate('auditedUsername', async (request) => {
+    const botId = botIdIn(Object(request.params).id)
+    return botId === undefined ? undefined : options.bots.bots.usernameOf(botId)
+  })
 }
 
 /** Returns what records a call; undefined if it is not recorded. */
-export function auditOf(app: FastifyInstance, operation: Operation): AuditCall | undefined {
+export function auditOf(app: FastifyInstance, operation: Operation): Audit | undefined {
   if (!isAudited(operation) || !app.hasDecorator('auditCall')) return undefined
-  return (request, ended) => app.auditCall(operation, request, ended)
+  return {
+    record: (request, ended) => app.auditCall(operation, request, ended),
+    usernameIn: (request) => app.auditedUsername(request),
+  }
 }
 
 /** Returns the parts of a route that record its call before its response begins. */
-export function recorded(handle: Handle, audit: AuditCall) {
+export function recorded(handle: Handle, { record, usernameIn }: Audit) {
   return {
     async handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+      const username = await usernameIn(request)
       // A handler that sends by itself comes to `onSend` before it returns.
-      request.handled = {}
+      request.handled = { username }
       try {
         const result = await handle(request, reply)
-        request.handled &&= { result }
+        request.handled &&= { username, result }
         return result
       } catch (error) {
-        request.handled &&= { error }
+        request.handled &&= { username, error }
         throw error
       }
     },
@@ -80,7 +100,7 @@ export function recorded(handle: Handle, audit: AuditCall) {
       const { handled } = request
       if (handled === undefined) return
       request.handled = undefined
-      await audit(request, handled)
+      await record(request, handled)
     },
   }
 }
@@ -88,6 +108,7 @@ export function recorded(handle: Handle, audit: AuditCall) {
 declare module 'fastify' {
   interface FastifyInstance {
     auditCall(operation: Operation, request: FastifyRequest, ended: Ended): Promise<void>
+    auditedUsername(request: FastifyRequest): Promise<string | undefined>
   }
   interface FastifyRequest {
     /** The code of an error that another worker returned, and which the handler passes on. */
@@ -100,7 +121,7 @@ declare module 'fastify' {
 function recordedCall(
   operation: Operation,
   request: FastifyRequest,
-  { result, error, botIds }: Ended,
+  { username, result, error, botIds }: Ended,
   clock: Pick<Clock, 'nowMs'>,
 ): RecordedCall {
   const access = requestAccess(request)
@@ -114,6 +135,7 @@ function recordedCall(
     operation: operation.id,
     call: `${operation.method} ${shownPath(operation.path, params)}`,
     botId: botIdIn(params['id'] ?? fields['bot_id']),
+    username: username ?? usernameOf(fields['username']),
     botIds,
     isTest: Object(request.query).test === true ? true : undefined,
     onKey: shownId(fields['key_id']),
@@ -122,6 +144,8 @@ function recordedCall(
   }
   return { id: auditId(timeMs, randomBytes(4).toString('hex')), record }
 }
+
+const namePattern = new RegExp(is.namePattern)
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -134,6 +158,11 @@ function shownId(value: unknown): string | undefined {
 
 function shownPath(path: string, params: Fields): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => shownId(params[name]) ?? '***')
+}
+
+/** That of a call which registers a bot. One that was refused may have named anything. */
+function usernameOf(value: unknown): string | undefined {
+  return typeof value === 'string' && namePattern.test(value) ? value : undefined
 }
 
 /** A call that was refused may have named anything. */

@@ -1,14 +1,14 @@
 /** The last attempts of a webhook survive reloads, crashes and moves of their shard, with what the endpoint answered. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
+import { until } from '../support/kit/until.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { map } from '../support/server/bot-of.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { type Server, startServer } from '../support/server/server.ts'
-import { TailReader } from '../support/producers/tail-reader.ts'
-import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
-import { until } from '../support/kit/until.ts'
 import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
 
 const world = databaseWorld()
@@ -119,7 +119,7 @@ test('attempts are events for readers that ask for them by name, and what an end
   )
   assert.equal(
     failed.events[0]?.data.text,
-    `An attempt to deliver update ${oldest?.update_id} of bot ${botId} failed: Wrong response from the webhook: 500 Internal Server Error`,
+    `An attempt to deliver update ${oldest?.update_id} of bot ${botId} (@test_bot) failed: Wrong response from the webhook: 500 Internal Server Error`,
   )
   for (let nth = 0; nth < recoveredSuccesses; nth++) await server.push(botId, { message: {} })
   await all.atLeast(2)

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
+import { freshBotOf, registerBots } from '../support/server/bot-of.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
-import { freshBotOf, registerBots } from '../support/server/bot-of.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { outputOf } from '../support/programs/postbote.ts'
 
 const world = databaseWorld()
 const shared = sharedServer()
@@ -22,6 +22,7 @@ interface Row {
   readonly call: string
   readonly result: string
   readonly bot_id: number | null
+  readonly username?: string
   readonly request_id: string
 }
 
@@ -59,6 +60,12 @@ test('each change of any worker is listed with its key and result, and neither r
       `POST ${bot}/pause ok`,
     ])
     assert.deepEqual(await callsOf(server, `key=admin&bot=${botId}`), ['POST /v1/bots ok'])
+    const removed = await rowsOf(server, `operation=removeBot&bot=${botId}`)
+    assert.deepEqual(
+      removed.map(({ username }) => username),
+      [undefined, 'test_bot'],
+      'the one that was removed is named, and the one that was not there is not',
+    )
     const [paused] = await rowsOf(server, `operation=pauseBot&bot=${botId}`)
     const { id: _id, time: _time, request_id: _request, ...row } = paused!
     assert.deepEqual(row, {
@@ -67,6 +74,7 @@ test('each change of any worker is listed with its key and result, and neither r
       operation: 'pauseBot',
       call: `POST ${bot}/pause`,
       bot_id: botId,
+      username: 'test_bot',
       test: true,
       bot_ids: [],
       on_key: null,
@@ -182,7 +190,7 @@ test('an answered change is in the audit after kill -9 of a worker, of all proce
   const place = ['--dir', again.dir, '--admin-port', new URL(again.privateUrl).port]
   await outputOf(['export', file, ...place])
   const listed = await outputOf(['audit', '--operation', 'createBot', ...place])
-  assert.match(listed, new RegExp(`admin key +POST /v1/bots +${bots.at(-1)}`))
+  assert.match(listed, new RegExp(`admin key +POST /v1/bots +@test_bot ${bots.at(-1)}`))
   await again.stop()
   await outputOf(['import', file, '--dir', copy, '--shards', '4'])
   const imported = await startServer(t, { workers: 1, dir: copy })

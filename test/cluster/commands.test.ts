@@ -5,14 +5,14 @@ import { once } from 'node:events'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { test, type TestContext } from 'node:test'
-import { type Server, startServer } from '../support/server/server.ts'
-import { shared } from '../support/server/shared-server.ts'
+import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
-import { startSink } from '../support/webhook/webhook-sink.ts'
 import { mainFile, postbote as runMain } from '../support/programs/postbote.ts'
 import type { CommandEnd } from '../support/programs/run-in-process.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const localServer = shared((owner) => startServer(owner, { flags: ['--local'] }))
 

@@ -1,7 +1,8 @@
 /** The dashboard in a real browser, with more bots than its table shows. `picture` in ../support/programs/dashboard.ts writes pictures of it. */
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { until } from '../support/kit/until.ts'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
@@ -20,7 +21,6 @@ import {
 } from '../support/programs/dashboard.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
-import { until } from '../support/kit/until.ts'
 
 const obstacle = chromiumObstacle()
 const skip = obstacle ?? false

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { mainFile, outputOf, postbote } from '../support/programs/postbote.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { type Server, startServer } from '../support/server/server.ts'
-import { TailReader } from '../support/producers/tail-reader.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
-import { until } from '../support/kit/until.ts'
 import { type Answer, endpoint, ok } from '../support/webhook/webhook-endpoints.ts'
-import { mainFile, outputOf, postbote } from '../support/programs/postbote.ts'
 
 const failing: Answer = (response) => void response.writeHead(500).end()
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -64,10 +64,11 @@ test('a webhook that fails, recovers and is removed by 410 is reported, with its
       type: 'webhook.failing',
       time: 0,
       bot_id: botId,
+      username: 'test_bot',
       test: false,
       webhook_host: new URL(hook.url).host,
       reason: 'Wrong response from the webhook: 500 Internal Server Error',
-      text: `The webhook of bot ${botId} is failing: Wrong response from the webhook: 500 Internal Server Error`,
+      text: `The webhook of bot ${botId} (@test_bot) is failing: Wrong response from the webhook: 500 Internal Server Error`,
     },
   )
   assert(Math.abs(data.time - Date.now() / 1_000) < 60)

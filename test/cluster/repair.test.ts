@@ -11,9 +11,9 @@ import {
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { slotOfBot } from '../../src/process/shard-map.ts'
-import { editFile, filesWith } from '../support/store/level-shard.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { postbote } from '../support/programs/postbote.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { editFile, filesWith } from '../support/store/level-shard.ts'
 
 const shards = 8
 
@@ -120,7 +120,10 @@ test('verify names all damage that repair mends, with different damage in each s
   const inJson = await postbote(['verify', `--dir=${dir}`, '--json'])
   assert.equal(inJson.code, 1)
   const found: { damages: number; lines: string[] } = JSON.parse(jsonIn(inJson.output))
-  assert.equal(found.lines.at(-1), `${found.damages} damages were found`)
+  assert.equal(
+    found.lines.at(-1),
+    found.damages === 1 ? '1 damage found' : `${found.damages} damages found`,
+  )
   assert.deepEqual(
     found.lines.filter((line) => !verified.output.includes(line)),
     [],

@@ -1,7 +1,9 @@
 /** How commands print results: for people on lines and in tables, for programs as JSON. */
-import type { CommandCall } from '../commands/command-call.ts'
+
 import { onOff } from '../../config/config-values.ts'
+import { counted } from '../../kit/text/counted.ts'
 import { visibleJson } from '../../kit/text/visible.ts'
+import type { CommandCall } from '../commands/command-call.ts'
 import { harmless, type TableRows, textTable } from './text-table.ts'
 
 export const jsonOption = {
@@ -68,7 +70,9 @@ export function tellIncomplete({
   unreached_workers: unreached,
 }: IncompleteResult): void {
   if (unreached !== undefined) {
-    tell(`${unreached} workers did not respond and take the change within seconds after they do`)
+    tell(
+      `${counted(unreached, 'worker')} did not respond; the change follows there within seconds after`,
+    )
   }
   if (missing.length === 0) return
   tell(`the bots of these shards are missing, because no worker has them: ${missing.join(', ')}`)

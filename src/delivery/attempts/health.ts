@@ -21,6 +21,7 @@
 
 import { utcText } from '../../kit/clock.ts'
 import type { Health } from '../../kit/states.ts'
+import { counted, grouped } from '../../kit/text/counted.ts'
 import { webhookFailingMin } from '../limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
@@ -233,9 +234,7 @@ function pollsReason(facts: HealthFacts): string {
 function expiringText({ expiring }: Polls): readonly string[] {
   if (!isExpiring(expiring)) return []
   const { count, forMs } = expiring
-  return [
-    `updates expire before polls get them: ${counts.format(count)} in ${duration(forMs / 1_000)}`,
-  ]
+  return [`updates expire before polls get them: ${grouped(count)} in ${duration(forMs / 1_000)}`]
 }
 
 function expiredText({ log, nowMs }: HealthFacts): string {
@@ -367,7 +366,7 @@ function paceText(
 }
 
 function perSecond(rate: number): string {
-  return `${rate} ${rate === 1 ? 'delivery' : 'deliveries'} a second`
+  return `${counted(rate, 'delivery', 'deliveries')} a second`
 }
 
 function secondsSince(ms: number, { nowMs }: HealthFacts): number {
@@ -385,12 +384,6 @@ const units = [
   [3_600, 'h'],
   [60, 'min'],
 ] as const
-
-const counts = new Intl.NumberFormat('en')
-
-function counted(count: number, what: string): string {
-  return `${counts.format(count)} ${what}${count === 1 ? '' : 's'}`
-}
 
 function thatWait(count: number, what: string): string {
   return `${counted(count, what)} ${count === 1 ? 'waits' : 'wait'}`

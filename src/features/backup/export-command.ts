@@ -2,25 +2,27 @@
  * `postbote export`: copies all shards of a running server into one file, one after the other. Each shard is one moment of
  * it, after the command began. A shard whose sending breaks off, as at a reload, is asked for again from its beginning.
  */
+
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { storedType } from '../../kit/added-type.ts'
-import { sleep, waitingClock } from '../../kit/clock.ts'
-import { ConfigError } from '../../config/config.ts'
-import { path } from '../../config/config-values.ts'
-import { messageOf } from '../../kit/errors.ts'
-import { SectionCheck, type SectionHead } from './backup-check.ts'
-import { BackupError, BackupFrames } from './backup-frame.ts'
-import { shardOperations } from './shard-operations.ts'
-import { BackupFile } from './backup-file.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { bytesText } from '../../cli/remote/cells.ts'
-import { CallRefusedError, type RemoteApi } from '../../cli/remote/remote-api.ts'
-import { ProgressBar } from '../../cli/output/progress-bar.ts'
-import { privateApiOf, remoteOptions } from '../../cli/remote/private-api-of.ts'
 import { madeResult, printResult, tell } from '../../cli/output/print-result.ts'
+import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { bytesText } from '../../cli/remote/cells.ts'
+import { privateApiOf, remoteOptions } from '../../cli/remote/private-api-of.ts'
+import { CallRefusedError, type RemoteApi } from '../../cli/remote/remote-api.ts'
+import { ConfigError } from '../../config/config.ts'
+import { path } from '../../config/config-values.ts'
+import { storedType } from '../../kit/added-type.ts'
+import { sleep, waitingClock } from '../../kit/clock.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { counted } from '../../kit/text/counted.ts'
 import { needs as server } from '../server/needs.ts'
+import { SectionCheck, type SectionHead } from './backup-check.ts'
+import { BackupFile } from './backup-file.ts'
+import { BackupError, BackupFrames } from './backup-frame.ts'
+import { shardOperations } from './shard-operations.ts'
 
 /** A shard is asked for again after this pause. Chosen: a reload or a take-over lasts a second or two. */
 const exportAgainMs = 1_000
@@ -90,7 +92,9 @@ async function typesOf(api: RemoteApi): Promise<readonly string[]> {
 }
 
 function exportedLines({ file, shards, records, bytes }: Exported): readonly string[] {
-  return [`${records} records of ${shards} shards were exported to ${file} (${bytesText(bytes)})`]
+  return [
+    `${counted(records, 'record')} of ${counted(shards, 'shard')} exported to ${file} (${bytesText(bytes)})`,
+  ]
 }
 
 async function copyShards(

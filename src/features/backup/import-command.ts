@@ -8,20 +8,22 @@
  *
  * features/backup/imported-section.ts says what becomes of the records.
  */
+
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
-import { givenTypes, storedType } from '../../kit/added-type.ts'
-import { utcText } from '../../kit/clock.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { jsonOption, madeResult, printResult } from '../../cli/output/print-result.ts'
+import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { type Config, ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { path, wholeNumber } from '../../config/config-values.ts'
+import { givenTypes, storedType } from '../../kit/added-type.ts'
+import { utcText } from '../../kit/clock.ts'
+import { counted } from '../../kit/text/counted.ts'
 import { BackupReader } from './backup-reader.ts'
-import type { CommandCall } from '../../cli/commands/command-call.ts'
-import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { ImportedShards, type ImportTarget } from './imported-shards.ts'
-import { jsonOption, madeResult, printResult } from '../../cli/output/print-result.ts'
 import { movedTypes } from './moved-types.ts'
-import { ProgressBar } from '../../cli/output/progress-bar.ts'
 
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
 const skippedIdsMax = 1_000_000_000
@@ -115,7 +117,9 @@ async function importAll(call: CommandCall, intoDatabases: IntoDatabases): Promi
 
 function importedLines({ target, began, shards, records }: Imported): readonly string[] {
   const of = `the export of ${utcText(began * 1_000)}`
-  return [`${records} records of ${of} were imported into ${shards} shards in ${target}`]
+  return [
+    `${counted(records, 'record')} of ${of} imported into ${counted(shards, 'shard')} in ${target}`,
+  ]
 }
 
 interface Into {

@@ -1,19 +1,19 @@
 /** `postbote bots`: shows, registers and removes bots, and renews their tokens. */
 import { readFileSync } from 'node:fs'
-import { ConfigError } from '../../config/config.ts'
-import { onOff, path, wholeNumber } from '../../config/config-values.ts'
-import { botIdMax, botIdMin } from '../../kit/limits.ts'
-import { botOperations } from './bot-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
-import { messageOf } from '../../kit/errors.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { printResult, tell } from '../../cli/output/print-result.ts'
 import { type TableRows, textTable } from '../../cli/output/text-table.ts'
 import { cell, fieldCell, fieldOf } from '../../cli/remote/cells.ts'
-import type { ResultOf } from '../../api/operation.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printResult, tell } from '../../cli/output/print-result.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { ConfigError } from '../../config/config.ts'
+import { onOff, path, wholeNumber } from '../../config/config-values.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { botIdMax, botIdMin } from '../../kit/limits.ts'
+import { botOperations } from './bot-operations.ts'
 
 const newBotIdArgument = {
   name: '[bot_id]',

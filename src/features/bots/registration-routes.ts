@@ -13,25 +13,25 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyedBot } from '../../bots/registration.ts'
-import { derivedBotId } from '../../bots/derived-bot-id.ts'
-import { SweepSlice } from '../../bots/sweep-slice.ts'
+import { requestAccess } from '../../access/request-access.ts'
+import { privateBodyBytesMax } from '../../api/limits.ts'
+import { refusal } from '../../api/update-options.ts'
 import { readWebhook } from '../../bot-api/set-webhook.ts'
-import { PostboteError, toPostboteError } from '../../kit/errors.ts'
+import { derivedBotId } from '../../bots/derived-bot-id.ts'
+import type { KeyedBot } from '../../bots/registration.ts'
+import { SweepSlice } from '../../bots/sweep-slice.ts'
 import { readBody, tooLarge } from '../../http/body.ts'
-import { KeyedMutex } from '../../kit/mutex.ts'
+import { privateErrorText } from '../../http/reply.ts'
+import { PostboteError, toPostboteError } from '../../kit/errors.ts'
 import { mib } from '../../kit/limits.ts'
+import { KeyedMutex } from '../../kit/mutex.ts'
+import { type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
+import { addOperation } from '../../private-api/add-operations.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+import { auditOf } from '../../private-api/record-calls.ts'
+import { validationText } from '../../private-api/validation-text.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
 import { botOperations, type RegistrationLine, registrationLine } from './bot-operations.ts'
-import { requestAccess } from '../../access/request-access.ts'
-import { refusal } from '../../api/update-options.ts'
-import { privateBodyBytesMax } from '../../api/limits.ts'
-import { type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
-import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import { privateErrorText } from '../../http/reply.ts'
-import { validationText } from '../../private-api/validation-text.ts'
-import { addOperation } from '../../private-api/add-operations.ts'
-import { auditOf } from '../../private-api/record-calls.ts'
 import { webhookParams } from './webhook-routes.ts'
 
 export type RegistrationRoutesOptions = Pick<
@@ -58,7 +58,7 @@ export function addRegistrationRoutes(
   options: RegistrationRoutesOptions,
 ): void {
   const schema = registrationLine()
-  const audit = auditOf(app, botOperations.registerBots)
+  const audit = auditOf(app, botOperations.registerBots)?.record
   const { ring } = options.keys
   addOperation(app, botOperations.registerBots, async ({ request, reply }) => {
     const reservation = options.bodies.reservationFor(request.raw)

@@ -1,9 +1,5 @@
 /** The calls about the webhook of a bot: the webhook itself, its attempts and their history, pauses, and the limit of its rate. */
-import { webhookAttemptsKept } from '../../kit/limits.ts'
-import { outcomes } from '../../delivery/attempts/attempt-log.ts'
-import { checkStates, checkSteps } from '../../kit/states.ts'
-import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../../delivery/limits.ts'
-import * as is from '../../api/words.ts'
+
 import {
   allowedUpdatesMax,
   deliveriesPerSecondMax,
@@ -11,6 +7,11 @@ import {
   typeNameLengthMax,
 } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
+import * as is from '../../api/words.ts'
+import { outcomes } from '../../delivery/attempts/attempt-log.ts'
+import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../../delivery/limits.ts'
+import { webhookAttemptsKept } from '../../kit/limits.ts'
+import { checkStates, checkSteps } from '../../kit/states.ts'
 
 export const webhookOperations = declareOperations('webhooks', {
   setWebhook: {

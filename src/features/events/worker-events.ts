@@ -1,24 +1,35 @@
 /** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
-import type { PrimaryCalls } from '../../process/channel/primary-control.ts'
-import type { WorkerStart } from '../../process/channel/worker-control.ts'
-import { controlCallMs } from '../../process/limits.ts'
-import type { Ways } from '../../worker/worker.ts'
-import type { Clock } from '../../kit/clock.ts'
+
 import type { Config } from '../../config/config.ts'
-import type { Counters, Surroundings } from '../../kit/surroundings.ts'
-import { EventGate, type SendEvents } from './event-gate.ts'
+import type { Clock } from '../../kit/clock.ts'
 import {
   type EventPage,
   type EventQuestion,
   isAsked,
+  type NewOperatorEvent,
   type ReportEvent,
 } from '../../kit/operator-event.ts'
+import type { Counters, Surroundings } from '../../kit/surroundings.ts'
+import type { PrimaryCalls } from '../../process/channel/primary-control.ts'
+import type { WorkerStart } from '../../process/channel/worker-control.ts'
+import { controlCallMs } from '../../process/limits.ts'
 import type { SharedMemory } from '../../process/shared-memory/shared-memory.ts'
 import type { StoreEngine } from '../../store/store-engine.ts'
-import { eventDispatcher, type EventTarget, type SharedSender } from './event-dispatcher.ts'
+import type { Ways } from '../../worker/worker.ts'
 import { AttemptEvents } from './attempt-events.ts'
+import { type EventTarget, eventDispatcher, type SharedSender } from './event-dispatcher.ts'
+import { EventGate, type SendEvents } from './event-gate.ts'
 import { secretPrefix } from './event-secrets.ts'
 import { type EventFeed, EventSender } from './event-sender.ts'
+
+/** Returns the username of a bot of this worker, which may be on disk; undefined if it cannot be known now. */
+export type UsernameOf = (botId: number) => Promise<string | undefined>
+
+/** Where the events of a worker go, and what names their bots. */
+export interface EventsOut {
+  readonly primary: PrimaryCalls
+  readonly usernameOf: UsernameOf
+}
 
 export class WorkerEvents {
   readonly #surroundings: Pick<Surroundings, 'clock' | 'counters'>
@@ -31,14 +42,17 @@ export class WorkerEvents {
 
   constructor(
     surroundings: Pick<Surroundings, 'clock' | 'counters'>,
-    primary: PrimaryCalls,
+    { primary, usernameOf }: EventsOut,
     memory: Pick<SharedMemory, 'total'>,
     target: EventTarget | undefined,
   ) {
     this.#surroundings = surroundings
     this.#primary = primary
     this.#target = target
-    const send: SendEvents = (events) => primary.call('reportEvents', [events])
+    const send: SendEvents = async (events) => {
+      const named = await withUsernames(events, usernameOf)
+      await primary.call('reportEvents', [named])
+    }
     this.#gate = new EventGate(surroundings, send)
     this.attempts = new AttemptEvents(surroundings, memory, send)
   }
@@ -81,6 +95,18 @@ export class WorkerEvents {
   }
 }
 
+/** An event may tell of a bot that is not in memory, such as one that nobody polls. */
+async function withUsernames(
+  events: readonly NewOperatorEvent[],
+  usernameOf: UsernameOf,
+): Promise<readonly NewOperatorEvent[]> {
+  const names = new Map<number, string | undefined>()
+  for (const { botId } of events) {
+    if (botId !== undefined && !names.has(botId)) names.set(botId, await usernameOf(botId))
+  }
+  return events.map((event) => ({ ...event, username: names.get(event.botId ?? 0) }))
+}
+
 /** What the events of a worker depend on, as `prepareWorkerApp` has it. */
 interface EventsContext {
   readonly start: Pick<WorkerStart, 'worker'>
@@ -98,9 +124,11 @@ interface EventsContext {
 export function workerEvents(
   { start, settings, engine, ways, clock, memory }: EventsContext,
   counters: Counters,
+  usernameOf: UsernameOf,
 ): WorkerEvents {
   const target = start.worker === 0 ? eventTarget(settings, engine.shared?.node) : undefined
-  return new WorkerEvents({ clock, counters }, ways.primary, memory, target)
+  const out = { primary: ways.primary, usernameOf }
+  return new WorkerEvents({ clock, counters }, out, memory, target)
 }
 
 /**

@@ -5,17 +5,6 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { pairFields } from '../../kit/added-type.ts'
-import { PostboteError, toPostboteError } from '../../kit/errors.ts'
-import { botIdMax, botIdMin } from '../../kit/limits.ts'
-import { updateTypeNumber } from '../../kit/update-types.ts'
-import { findLastMember, findMember, numberText, skipValue } from '../../queue/check/json-scan.ts'
-import {
-  headerTooLargeFlag,
-  type RowOptions,
-  type UpdateRows,
-  updateTooLargeFlag,
-} from '../../shard/update-rows.ts'
 import { pairHeaderBytesMax } from '../../api/limits.ts'
 import {
   readIdempotencyKey,
@@ -27,6 +16,17 @@ import {
   refusal,
   refuseUnknown,
 } from '../../api/update-options.ts'
+import { pairFields } from '../../kit/added-type.ts'
+import { PostboteError, toPostboteError } from '../../kit/errors.ts'
+import { botIdMax, botIdMin } from '../../kit/limits.ts'
+import { updateTypeNumber } from '../../kit/update-types.ts'
+import { findLastMember, findMember, numberText, skipValue } from '../../queue/check/json-scan.ts'
+import {
+  headerTooLargeFlag,
+  type RowOptions,
+  type UpdateRows,
+  updateTooLargeFlag,
+} from '../../shard/update-rows.ts'
 
 /** The fields of a header line. */
 export interface PairHeader extends RowOptions {

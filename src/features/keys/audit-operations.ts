@@ -1,7 +1,8 @@
 /** The call that lists what was changed, and which calls are listed there. */
-import { botIdMax, botIdMin } from '../../kit/limits.ts'
-import * as is from '../../api/words.ts'
+
 import { declareOperations } from '../../api/operation.ts'
+import * as is from '../../api/words.ts'
+import { botIdMax, botIdMin } from '../../kit/limits.ts'
 
 /** A list of calls has this many at most: some 300 KB. */
 export const auditPageMax = 1_000
@@ -61,6 +62,9 @@ function recordedCall() {
     operation: is.text('The operationId of the call.'),
     call: is.text('Its verb and its path.'),
     bot_id: is.orNull(is.botId()),
+    username: is.optional(
+      is.text('The username that the bot had then; absent if the server does not know it.'),
+    ),
     bot_ids: is.list(
       is.botId(),
       'The bots of a part of a call that registers many; otherwise empty.',

@@ -1,10 +1,10 @@
 /** GET /v1/audit: the calls that record-calls.ts has recorded. The worker that has shard 0 answers, whichever worker got the request. */
 import type { FastifyInstance } from 'fastify'
-import { auditOperations } from './audit-operations.ts'
-import type { ResultOf } from '../../api/operation.ts'
-import type { RecordedCall } from '../../shard/records/audit-record.ts'
 import type { WorkerKeys } from '../../access/worker-keys.ts'
+import type { ResultOf } from '../../api/operation.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
+import type { RecordedCall } from '../../shard/records/audit-record.ts'
+import { auditOperations } from './audit-operations.ts'
 
 interface Options {
   readonly keys: Pick<WorkerKeys, 'audit'>
@@ -38,6 +38,7 @@ function callJson({
     operation: record.operation,
     call: record.call,
     bot_id: record.botId ?? null,
+    username: record.username,
     bot_ids: record.botIds ?? [],
     test: record.isTest ?? false,
     on_key: record.onKey ?? null,

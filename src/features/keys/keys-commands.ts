@@ -1,12 +1,14 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
-import { systemClock } from '../../kit/clock.ts'
-import { anyText, wholeNumber } from '../../config/config-values.ts'
-import { keyOperations } from './key-operations.ts'
+
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
-import { auditOperations } from './audit-operations.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
+import { anyText, wholeNumber } from '../../config/config-values.ts'
+import { systemClock } from '../../kit/clock.ts'
+import { counted } from '../../kit/text/counted.ts'
+import { auditOperations } from './audit-operations.ts'
+import { keyOperations } from './key-operations.ts'
 
 /** `--ttl` is at most this: 100 years. Chosen: a key that should last longer has no end. */
 const accessKeyTtlSMax = 100 * 365 * 86_400
@@ -82,9 +84,17 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
   },
   lines: ({ calls }) =>
     resultLines(auditOperations.listAudit, {
-      calls: calls.map(({ bot_id: id, bot_ids: ids, ...call }) => ({
+      calls: calls.map(({ bot_id: id, username, bot_ids: ids, ...call }) => ({
         ...call,
-        bot_id: id ?? (ids.length === 0 ? null : `${ids.length} bots`),
+        bot_id: id === null ? someBots(ids.length) : shownBot(id, username),
       })),
     }),
 })
+
+function shownBot(id: number, username: string | undefined): string {
+  return username === undefined ? `${id}` : `@${username} ${id}`
+}
+
+function someBots(count: number): string | null {
+  return count === 0 ? null : counted(count, 'bot')
+}

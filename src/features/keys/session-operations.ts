@@ -1,6 +1,7 @@
 /** The calls about the sessions of browsers. */
-import * as is from '../../api/words.ts'
+
 import { declareOperations } from '../../api/operation.ts'
+import * as is from '../../api/words.ts'
 
 const sessionPath = '/v1/session'
 

@@ -1,13 +1,10 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
-import * as is from '../../api/words.ts'
-import { waitingClock } from '../../kit/clock.ts'
-import { ConfigError } from '../../config/config.ts'
-import { onOff } from '../../config/config-values.ts'
+
 import { listedPerPageMax } from '../../api/limits.ts'
-import type { CallResult, InputOf } from '../../api/target-of.ts'
-import { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
+import type { CallResult, InputOf } from '../../api/target-of.ts'
 import { updateIn } from '../../api/update-in.ts'
+import * as is from '../../api/words.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import {
@@ -28,8 +25,13 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
-import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
+import { ConfigError } from '../../config/config.ts'
+import { onOff } from '../../config/config-values.ts'
+import { waitingClock } from '../../kit/clock.ts'
+import { counted } from '../../kit/text/counted.ts'
 import { needs as bots } from '../bots/needs.ts'
+import { deadLetterOperations } from './dead-letter-operations.ts'
+import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 
 const oneOrAllArgument = {
   name: '[update_id]',
@@ -169,7 +171,7 @@ async function drop(call: CommandCall, queue: AskedQueue): Promise<void> {
   const api = await privateApiOf(call)
   if (chosen === undefined) {
     const dropped = await api.call(deadLetterOperations.dropDeadLetters, queue)
-    printResult(call, dropped, ({ removed }) => [`dropped ${removed} dead letters`])
+    printResult(call, dropped, ({ removed }) => [`dropped ${counted(removed, 'dead letter')}`])
   } else {
     const asked = { ...queue, update_id: chosen }
     const dropped = await api.call(deadLetterOperations.dropDeadLetter, asked)

@@ -1,9 +1,6 @@
 /** `postbote updates replay` and `postbote replays`: pushes updates again that have left a queue, and follows the jobs that do so. */
-import { ConfigError } from '../../config/config.ts'
-import { onOff } from '../../config/config-values.ts'
+
 import type { ResultOf } from '../../api/operation.ts'
-import { replayOperations } from './replay-operations.ts'
-import type { LeftState } from '../../shard/records/replay-record.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult } from '../../cli/output/print-result.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
@@ -15,6 +12,11 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
+import { ConfigError } from '../../config/config.ts'
+import { onOff } from '../../config/config-values.ts'
+import { counted } from '../../kit/text/counted.ts'
+import type { LeftState } from '../../shard/records/replay-record.ts'
+import { replayOperations } from './replay-operations.ts'
 
 const { startReplay, replayUpdate, listReplays, getReplay, cancelReplay } = replayOperations
 
@@ -89,7 +91,6 @@ function countLine({
   bytes,
   is_complete: isComplete,
 }: Extract<ResultOf<typeof startReplay>, { readonly dry_run: true }>): string {
-  const updates = count === 1 ? 'update' : 'updates'
-  const counted = `${count} ${updates} of ${bytes} bytes would be replayed`
-  return isComplete ? counted : `${counted}, and more: the count has ended after 10 s`
+  const found = `${counted(count, 'update')} of ${counted(bytes, 'byte')} would be replayed`
+  return isComplete ? found : `${found}, and more: the count has ended after 10 s`
 }

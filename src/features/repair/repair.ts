@@ -2,33 +2,35 @@
  * `postbote repair`: copies every readable record of damaged shards into new shards, and reports what is lost. No server
  * may run on the directory. The old shard is kept beside the new one (features/repair/repair-shard.ts).
  */
+
 import { existsSync } from 'node:fs'
-import { waitingClock } from '../../kit/clock.ts'
-import { lockDirectory } from '../../process/primary/directory-lock.ts'
-import { configFileOption } from '../../config/config.ts'
-import { optionTable } from '../../config/config-options.ts'
-import { onOff } from '../../config/config-values.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { jsonOption, printJsonLine } from '../../cli/output/print-result.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { configFileOption } from '../../config/config.ts'
+import { optionTable } from '../../config/config-options.ts'
+import { onOff } from '../../config/config-values.ts'
+import { waitingClock } from '../../kit/clock.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { counted } from '../../kit/text/counted.ts'
+import { lockDirectory } from '../../process/primary/directory-lock.ts'
+import { shardPath } from '../../shard/data-directory.ts'
+import { writeDirectoryRecord } from '../../shard/records/directory-record.ts'
+import { botIdOf, isTestQueue } from '../../shard/records/record-keys.ts'
+import { ShardMarks } from '../../shard/recovery/shard-marks.ts'
+import { shardRecords } from '../../shard/shard-records.ts'
+import type { QueueLoss } from './count-rescued.ts'
+import { describeDamage } from './describe-damage.ts'
+import { finishRepair, type Repaired, repairShard } from './repair-shard.ts'
 import {
   foreignTextIn,
   foreignTextOf,
-  shardOption,
   type ShardSelection,
+  shardOption,
   shardSelection,
   surplusText,
 } from './shard-selection.ts'
-import type { QueueLoss } from './count-rescued.ts'
-import { shardPath } from '../../shard/data-directory.ts'
-import { describeDamage } from './describe-damage.ts'
-import { writeDirectoryRecord } from '../../shard/records/directory-record.ts'
-import { botIdOf, isTestQueue } from '../../shard/records/record-keys.ts'
-import { finishRepair, type Repaired, repairShard } from './repair-shard.ts'
-import { ShardMarks } from '../../shard/recovery/shard-marks.ts'
-import { messageOf } from '../../kit/errors.ts'
-import { shardRecords } from '../../shard/shard-records.ts'
 
 const unmadeText =
   'the first start with this directory did not finish, so nothing is stored in it: start the server instead'
@@ -172,7 +174,7 @@ async function isDamaged(
 }
 
 function tell(shard: number, { records, losses, kept }: Repaired, bar: ProgressBar): void {
-  bar.line(`shard ${shard}: rescued ${records} records into a new shard`)
+  bar.line(`shard ${shard}: rescued ${counted(records, 'record')} into a new shard`)
   if (kept !== undefined) {
     bar.line(
       `shard ${shard}: the old shard is kept as ${kept}; remove it when you no longer need it`,
@@ -189,8 +191,8 @@ function lossText(loss: QueueLoss): string {
   const bot = `bot ${botIdOf(queue)}${isTestQueue(queue) ? ' (/test/)' : ''}`
   const count =
     updatesBefore === undefined
-      ? `its ids and counts are lost, ${updatesLeft} updates are left`
-      : `${updatesLeft} of ${updatesBefore} updates are left`
+      ? `its ids and counts are lost, updates left: ${updatesLeft}`
+      : `updates left: ${updatesLeft} of ${updatesBefore}`
   const ranges = missingIds.map(({ first, last }) => (first === last ? first : `${first}-${last}`))
   const missing = ranges.length === 0 ? '' : `; ids without an update: ${ranges.join(', ')}`
   const registration = isUnregistered

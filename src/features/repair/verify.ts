@@ -2,25 +2,27 @@
  * `postbote verify`: searches the files of the shards for damage and changes nothing. It prints one line per damage on
  * standard output. The exit code is 0 without damage and 1 with damage.
  */
-import { waitingClock } from '../../kit/clock.ts'
-import { DirectoryLockedError, lockDirectory } from '../../process/primary/directory-lock.ts'
-import { configFileOption } from '../../config/config.ts'
-import { optionTable } from '../../config/config-options.ts'
+
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { jsonOption, printJsonLine } from '../../cli/output/print-result.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { configFileOption } from '../../config/config.ts'
+import { optionTable } from '../../config/config-options.ts'
+import { waitingClock } from '../../kit/clock.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { counted } from '../../kit/text/counted.ts'
+import { DirectoryLockedError, lockDirectory } from '../../process/primary/directory-lock.ts'
+import { shardPath } from '../../shard/data-directory.ts'
+import { shardRecords } from '../../shard/shard-records.ts'
+import { describeDamage } from './describe-damage.ts'
 import {
   foreignTextOf,
-  shardOption,
   type ShardSelection,
+  shardOption,
   shardSelection,
   surplusText,
 } from './shard-selection.ts'
-import { shardPath } from '../../shard/data-directory.ts'
-import { describeDamage } from './describe-damage.ts'
-import { messageOf } from '../../kit/errors.ts'
-import { shardRecords } from '../../shard/shard-records.ts'
 
 export const verifyCommand: ParsedCommand = {
   kind: 'parsed',
@@ -56,7 +58,7 @@ async function verify(call: CommandCall): Promise<void> {
       bar.line(`shard ${shard}: cannot be checked: ${messageOf(error)}`)
     }
   }
-  bar.line(damages === 0 ? 'no damage was found' : `${damages} damages were found`)
+  bar.line(damages === 0 ? 'no damage was found' : `${counted(damages, 'damage')} found`)
   if (isJson) printJsonLine(JSON.stringify({ damages, lines: bar.kept }))
   if (damages > 0) process.exitCode = 1
 }

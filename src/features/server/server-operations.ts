@@ -1,8 +1,9 @@
 /** The calls about the server itself: its health, counters and nodes. */
-import * as is from '../../api/words.ts'
-import { nodeStates, shardStates, workerStates } from '../../kit/states.ts'
+
 import { serverHistoryMinutes } from '../../api/limits.ts'
 import { content, declareOperations, json } from '../../api/operation.ts'
+import * as is from '../../api/words.ts'
+import { nodeStates, shardStates, workerStates } from '../../kit/states.ts'
 
 /** Some probes send HEAD and use only the status. */
 const probe = { scope: 'open', about: 'nobody' } as const

@@ -1,10 +1,12 @@
 /** One event of a tail as a line, for people or for programs. Pure. */
+
 import type { Static, TSchema } from 'typebox'
-import * as is from '../../api/words.ts'
-import { utcText } from '../../kit/clock.ts'
 import { updateIn } from '../../api/update-in.ts'
-import { harmless } from '../../cli/output/text-table.ts'
+import * as is from '../../api/words.ts'
 import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
+import { harmless } from '../../cli/output/text-table.ts'
+import { utcText } from '../../kit/clock.ts'
+import { counted } from '../../kit/text/counted.ts'
 
 /** What the events have. docs/use/api.md says more. */
 const tailData = {
@@ -39,13 +41,13 @@ function textOf({ name, data }: StreamedEvent): string {
   const { update_id: id, type, bytes, count, below } = fields
   switch (name) {
     case 'update':
-      return `update ${id}  ${type}  ${bytes} bytes${payloadText(data)}`
+      return `update ${id}  ${type}  ${counted(bytes, 'byte')}${payloadText(data)}`
     case 'confirmed':
-      return `confirmed ${updatesText(count)} below ${below}`
+      return `confirmed ${counted(count, 'update')} below ${below}`
     case 'dropped':
-      return `dropped ${updatesText(count)} below ${below}, which the bot did not want`
+      return `dropped ${counted(count, 'update')} below ${below}, which the bot did not want`
     case 'missed':
-      return `missed ${count} events, because this reader was too slow`
+      return `missed ${counted(count, 'event')}, because this reader was too slow`
     default:
       // A later server may have more.
       return `${name} ${onOneLine(data)}`
@@ -59,8 +61,4 @@ function payloadText(data: string): string {
 
 function onOneLine(json: string): string {
   return json.replaceAll('\n', ' ')
-}
-
-function updatesText(count: number): string {
-  return count === 1 ? '1 update' : `${count} updates`
 }

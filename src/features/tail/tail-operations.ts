@@ -1,6 +1,7 @@
 /** The call that shows live what is pushed. */
-import * as is from '../../api/words.ts'
+
 import { botPath, content, declareOperations } from '../../api/operation.ts'
+import * as is from '../../api/words.ts'
 
 export const tailOperations = declareOperations('updates', {
   tailQueue: {

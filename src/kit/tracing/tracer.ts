@@ -15,8 +15,8 @@ import {
   nextTraceparent,
   onlySpanId,
   spanIdOf,
-  traceIdOf,
   type TracedUpdate,
+  traceIdOf,
 } from './traceparent.ts'
 
 /** A span that has ended. All times are wall time in milliseconds. */

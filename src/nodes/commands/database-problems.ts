@@ -1,6 +1,8 @@
 /** Whether the databases that `--database` names are those of one cluster, in their order. Pure. */
-import type { ClusterRow } from '../postgres/cluster-row.ts'
+
 import type { PgUrl } from '../../api/pg-url.ts'
+import { counted } from '../../kit/text/counted.ts'
+import type { ClusterRow } from '../postgres/cluster-row.ts'
 
 /** A database, and its row; undefined if the database did not respond. */
 export interface NamedDatabase {
@@ -31,7 +33,9 @@ export function databaseProblems(named: readonly NamedDatabase[]): readonly stri
     const twin = known.find((other) => other.row.number === number && other.place < place)
     if (twin !== undefined) return [`--database: ${twin.shown} and ${shown} are one database`]
     if (shards !== first.row.shards) {
-      return [`--database: ${shown} has ${shards} shards, and ${first.shown} ${first.row.shards}`]
+      return [
+        `--database: ${shown} has ${counted(shards, 'shard')}, and ${first.shown} ${first.row.shards}`,
+      ]
     }
     if (number === place) return []
     return [

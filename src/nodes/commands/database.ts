@@ -3,25 +3,27 @@
  * and `export` copies them into a new data directory. Keys and values are the same on both sides. A cluster may have
  * several databases, each with its part of the shards.
  */
-import { lockDirectory } from '../../process/primary/directory-lock.ts'
-import { type Config, ConfigError } from '../../config/config.ts'
-import { IdMark } from '../../shard/id-mark.ts'
-import { keyAfter } from '../../shard/records/record-keys.ts'
-import { shardPath } from '../../shard/data-directory.ts'
-import { readDirectoryRecord } from '../../shard/records/directory-record.ts'
-import { exists } from '../../store/read-if-there.ts'
-import { commitSchema, createSchema, newCluster } from '../postgres/create-schema.ts'
+
 import { shownUrls } from '../../api/pg-url.ts'
-import type { OpenedStore } from '../../store/store-engine.ts'
+import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
+import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { type Config, ConfigError } from '../../config/config.ts'
 import { fillDirectory, openFiles } from '../../features/backup/fill-directory.ts'
+import { counted } from '../../kit/text/counted.ts'
+import { lockDirectory } from '../../process/primary/directory-lock.ts'
+import { shardPath } from '../../shard/data-directory.ts'
+import { IdMark } from '../../shard/id-mark.ts'
+import { readDirectoryRecord } from '../../shard/records/directory-record.ts'
+import { keyAfter } from '../../shard/records/record-keys.ts'
+import { exists } from '../../store/read-if-there.ts'
+import type { OpenedStore } from '../../store/store-engine.ts'
+import { commitSchema, createSchema, newCluster } from '../postgres/create-schema.ts'
 import {
   assertEmpty,
   type ClusterDatabases,
   fillDatabases,
   useDatabases,
 } from './cluster-databases.ts'
-import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
-import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { databasesOf, readClusterRows, withDatabases } from './with-databases.ts'
 
 const shardsDefault = 64
@@ -42,7 +44,9 @@ export async function initDatabases(config: Config): Promise<void> {
     })
     await forEach(commitSchema)
   })
-  process.stdout.write(`cluster ${rows[0]?.id} with ${shards} shards in ${shownUrls(urls)}\n`)
+  process.stdout.write(
+    `cluster ${rows[0]?.id} with ${counted(shards, 'shard')} in ${shownUrls(urls)}\n`,
+  )
 }
 
 export async function importIntoDatabases(config: Config): Promise<void> {
@@ -65,7 +69,7 @@ async function importInto(cluster: ClusterDatabases, directory: string): Promise
   if (record === undefined) throw noDataDirectory(directory)
   if (record.shards !== shards) {
     throw new ConfigError([
-      `--dir: ${directory} has ${record.shards} shards, and ${shownUrls(urls)} has ${shards}`,
+      `--dir: ${directory} has ${counted(record.shards, 'shard')}, and ${shownUrls(urls)} has ${shards}`,
     ])
   }
   const types = typesInto(cluster, record.types)
@@ -79,7 +83,7 @@ async function importInto(cluster: ClusterDatabases, directory: string): Promise
     copyShards(shards, { from: (shard) => openSound(directory, shard), to }),
   )
   process.stdout.write(
-    `${entries} records of ${shards} shards were copied into ${shownUrls(urls)}\n`,
+    `${counted(entries, 'record')} of ${counted(shards, 'shard')} copied into ${shownUrls(urls)}\n`,
   )
 }
 
@@ -106,7 +110,7 @@ export async function exportDatabases(config: Config): Promise<void> {
       copyShards(shards, { from, to: (shard) => target.open(shard) }),
     )
     process.stdout.write(
-      `${entries} records of ${shards} shards were copied from ${shownUrls(urls)} into ${directory}\n`,
+      `${counted(entries, 'record')} of ${counted(shards, 'shard')} copied from ${shownUrls(urls)} into ${directory}\n`,
     )
   })
 }

@@ -2,18 +2,20 @@
  * `postbote nodes` shows the nodes of each database and the owners of its shards. `postbote node drain` moves the shards of
  * a node to the other ones, after which its server ends, and `postbote node undrain` takes that back.
  */
+
 import { hostname } from 'node:os'
-import { sleep, waitingClock } from '../../kit/clock.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
+import { nodeWatchMs } from '../../cli/limits.ts'
+import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import type { Config } from '../../config/config.ts'
+import { sleep, waitingClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
+import { counted } from '../../kit/text/counted.ts'
 import type { NodeTable } from '../../store/node-table.ts'
 import { readCluster } from '../postgres/cluster-row.ts'
 import { PgNodes } from '../postgres/pg-nodes.ts'
-import type { PgUrl } from '../../api/pg-url.ts'
 import { drainNode, undrainNode } from './drain-node.ts'
-import { nodeWatchMs } from '../../cli/limits.ts'
 import { nodeReport } from './node-report.ts'
-import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { databasesOf, headingOf, readClusterRows, withDatabase } from './with-databases.ts'
 
 /** A database that does not respond is reported, too, and then the exit code is 1. */
@@ -64,7 +66,7 @@ export async function node(
 async function drain(tables: readonly NodeTable[], name: string): Promise<void> {
   const bar = new ProgressBar()
   const onProgress = (handedOver: number, all: number): void =>
-    bar.show(`handing over ${all} shards`, handedOver, all)
+    bar.show(`handing over ${counted(all, 'shard')}`, handedOver, all)
   try {
     await drainNode(waitingClock, tables, name, onProgress)
   } finally {

@@ -6,8 +6,14 @@
  */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
+import { ownerWaitMsMax } from '../../api/limits.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
+import type { Log } from '../../kit/surroundings.ts'
+import { nodeLeaseMs } from '../../process/limits.ts'
+import { RareWarning } from '../../process/rare-warning.ts'
+import type { RouteTable } from '../../process/routes.ts'
+import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
 import {
   type HeartbeatRead,
   mayTake,
@@ -16,13 +22,7 @@ import {
   type NodeTable,
   type ShardRow,
 } from '../../store/node-table.ts'
-import { ownerWaitMsMax } from '../../api/limits.ts'
-import type { Log } from '../../kit/surroundings.ts'
-import { RareWarning } from '../../process/rare-warning.ts'
-import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
-import type { RouteTable } from '../../process/routes.ts'
-import { nodeLeaseMs } from '../../process/limits.ts'
-import { type PlacementDecision, Placement } from './placement.ts'
+import { Placement, type PlacementDecision } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
   readonly clock: Clock

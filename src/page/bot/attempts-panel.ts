@@ -1,20 +1,20 @@
 /** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
+
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
+import { type Child, cardElement, element } from '../elements/element.ts'
+import { formatCount, formatExact } from '../elements/format.ts'
 import {
   badgeElement,
+  type Facts,
   factList,
   type PagePart,
   timeElement,
   updateLink,
-  type Facts,
 } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import { type Column, dataTable } from '../elements/data-table.ts'
-import { cardElement, type Child, element } from '../elements/element.ts'
-import { emptyState } from '../elements/data-table.ts'
-import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
-import { formatCount, formatExact } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { AttemptShape, QueueShape, RequestShape, ShownHeaderShape } from '../frame/shapes.ts'
+import { type FoldedAttempts, foldAttempts } from './fold-attempts.ts'
 
 const pauseMs = 1_000
 

@@ -11,6 +11,7 @@
 
 import { type UpdateChecker, updateChecker } from '../../../native-bindings/update-checker.ts'
 import { PostboteError } from '../../kit/errors.ts'
+import { followAddedTypes, updateTypes } from '../../kit/update-types.ts'
 import {
   endColumn,
   keyLetterColumn,
@@ -19,14 +20,13 @@ import {
   textEndColumn,
   textStartColumn,
   typeColumn,
-  underivedKey,
   UpdateRows,
+  underivedKey,
   updateStartColumn,
 } from '../../shard/update-rows.ts'
-import { updateNestingMax, whyRefused } from './why-refused.ts'
-import { deriveOrderingKey, idLengthMax, idPaths, keyLetters } from './ordering-key.ts'
 import type { ScratchMemory } from '../shared-scratch.ts'
-import { followAddedTypes, updateTypes } from '../../kit/update-types.ts'
+import { deriveOrderingKey, idLengthMax, idPaths, keyLetters } from './ordering-key.ts'
+import { updateNestingMax, whyRefused } from './why-refused.ts'
 
 /** Updates in one shared memory, with their rows. */
 export interface UpdateBatch {

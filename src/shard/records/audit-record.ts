@@ -18,6 +18,8 @@ export interface AuditRecord {
   /** The verb and the path. */
   readonly call: string
   readonly botId?: number | undefined
+  /** The username that the bot had. Absent if it was not known, and in the records of earlier versions. */
+  readonly username?: string | undefined
   /** The bots of a part of a call that is about many. Absent in the records of earlier versions. */
   readonly botIds?: readonly number[] | undefined
   /** Whether it was about the /test/ queue of the bot. */

@@ -5,42 +5,43 @@
  * folds each operation into the state of its queue, so it must be called once for each operation, in commit order. A
  * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
-import type { BotRecord, QueueSettings } from './bot-record.ts'
+
 import { deadLetterLifeMs } from '../../kit/limits.ts'
-import type { AttemptsRecord } from './attempts-record.ts'
-import type { DamagedRecords } from '../recovery/damaged-records.ts'
+import type { StoreEntry, StoreOperation } from '../../store/store.ts'
 import { GroupEncoder } from '../group-encoder.ts'
-import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
 import { type AnyKind, jsonKinds, type KindById, kinds } from '../kinds.ts'
-import * as keys from './record-keys.ts'
-import type { QueueId } from './record-keys.ts'
 import {
   type AddDeadLettersOperation,
   type AdvanceOperation,
   type DeleteOperation,
   type ForgetKeptOperation,
-  type Operation,
-  type PushOperation,
-  type JsonOperation,
-  type QueueOperation,
-  type RemoveDeadLettersOperation,
   fold,
   isJson,
+  type JsonOperation,
   keyedAtMs,
+  type Operation,
+  type PushOperation,
+  type QueueOperation,
+  type RemoveDeadLettersOperation,
 } from '../operations.ts'
-import type { KeyParts, RecordKind, RecordOf } from './record-kind.ts'
-import * as record from './record.ts'
+import type { DamagedRecords } from '../recovery/damaged-records.ts'
+import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
+import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueState } from './record.ts'
-import type { StoreEntry, StoreOperation } from '../../store/store.ts'
+import * as record from './record.ts'
+import type { QueueId } from './record-keys.ts'
+import * as keys from './record-keys.ts'
+import type { KeyParts, RecordKind, RecordOf } from './record-kind.ts'
 import type {
-  ExpiryBucket,
   DeadLettersRead,
+  ExpiryBucket,
   KeptRun,
   ListedKind,
-  StoredRecord,
   StoredDeadLetter,
   StoredLeftUpdate,
   StoredQueue,
+  StoredRecord,
   StoredUpdate,
 } from './stored-records.ts'
 

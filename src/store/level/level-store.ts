@@ -13,13 +13,9 @@
 
 import type { Clock } from '../../kit/clock.ts'
 import { sleep } from '../../kit/clock.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { Mutex } from '../../kit/mutex.ts'
 import { rangeReadBytesMax } from '../limits.ts'
-import { recordClose } from './close-record.ts'
-import { DirectorySync } from './directory-sync.ts'
-import { removeCopies } from './incidents.ts'
-import { type LevelHandle, type LevelOptions, readRange } from './level-handle.ts'
-import { openLevel } from './level-handle.ts'
-import { purgeLevel } from './level-purge.ts'
 import {
   EncodedPut,
   type KeyRange,
@@ -30,10 +26,13 @@ import {
   type StoreOperation,
   type StoreSnapshot,
 } from '../store.ts'
-import { LevelSnapshot } from './level-snapshot.ts'
 import { StoreLifeCycle } from '../store-life-cycle.ts'
-import { Mutex } from '../../kit/mutex.ts'
-import { messageOf } from '../../kit/errors.ts'
+import { recordClose } from './close-record.ts'
+import { DirectorySync } from './directory-sync.ts'
+import { removeCopies } from './incidents.ts'
+import { type LevelHandle, type LevelOptions, openLevel, readRange } from './level-handle.ts'
+import { purgeLevel } from './level-purge.ts'
+import { LevelSnapshot } from './level-snapshot.ts'
 
 export interface LevelStoreOptions {
   readonly directory: string

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { test, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { DispatcherOptions } from '../../../src/delivery/dispatcher.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
-import {
-  endpoint,
-  idOf,
-  ok,
-  rawEndpoint,
-  stopAfter,
-} from '../../support/webhook/webhook-endpoints.ts'
-import { setUpWebhook, type WebhookSetup } from '../../support/webhook/webhook-setup.ts'
 import { freePort } from '../../support/kit/port.ts'
+import { until } from '../../support/kit/until.ts'
 import {
   brokenOff,
   endless,
@@ -20,7 +13,14 @@ import {
   notHttp,
 } from '../../support/network/hostile-answers.ts'
 import { giveAnswer } from '../../support/network/hostile-server.ts'
-import { until } from '../../support/kit/until.ts'
+import {
+  endpoint,
+  idOf,
+  ok,
+  rawEndpoint,
+  stopAfter,
+} from '../../support/webhook/webhook-endpoints.ts'
+import { setUpWebhook, type WebhookSetup } from '../../support/webhook/webhook-setup.ts'
 
 /** Delivers one update, which the endpoint accepts. */
 async function deliverOne(

@@ -11,8 +11,8 @@ import {
   rowLength,
   startColumn,
   typeColumn,
-  uncheckedType,
   UpdateRows,
+  uncheckedType,
   updateStartColumn,
   updateTooLargeFlag,
 } from '../../../src/shard/update-rows.ts'

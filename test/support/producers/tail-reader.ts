@@ -1,6 +1,7 @@
 /** Reads a tail (`GET /v1/bots/:id/tail`), or the events for the operator (`GET /v1/events`), as a browser does. */
-import type { Server } from '../server/server.ts'
+
 import { until } from '../kit/until.ts'
+import type { Server } from '../server/server.ts'
 
 export interface TailEvent {
   readonly name: string

@@ -1,6 +1,7 @@
 /** Ends a worker of a server, and waits for the successor. */
-import type { Server } from './server.ts'
+
 import { until } from '../kit/until.ts'
+import type { Server } from './server.ts'
 
 /**
  * Kills a worker, and resolves when another process has its place.

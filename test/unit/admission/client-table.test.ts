@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {
   bytesOf,
-  clientAddressesMax,
   ClientTable,
-  clientTableBytes,
+  clientAddressesMax,
   clientKey,
+  clientTableBytes,
 } from '../../../src/admission/client-table.ts'
 import { clientAddress } from '../../../src/http/client.ts'
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pairHeader } from '../../../src/features/ingest/update-operations.ts'
 import {
-  addedTypesMax,
   AddedTypesError,
+  addedTypesMax,
   givenTypes,
   numberedTypes,
   parseAddedType,
@@ -12,7 +13,6 @@ import {
   typesOfReference,
   versionsOfReference,
 } from '../../../src/kit/added-type.ts'
-import { pairHeader } from '../../../src/features/ingest/update-operations.ts'
 
 const of = (...texts: readonly string[]) => texts.map((text) => parseAddedType(text)!)
 const numbered = (stored: readonly string[], ...given: readonly string[]) =>

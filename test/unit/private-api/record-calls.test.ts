@@ -3,23 +3,25 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { PostboteError } from '../../../src/kit/errors.ts'
+import { addRequestAccess } from '../../../src/access/request-access.ts'
 import { botOperations } from '../../../src/features/bots/bot-operations.ts'
 import { keyOperations } from '../../../src/features/keys/key-operations.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import { addOperation } from '../../../src/private-api/add-operations.ts'
 import { recordCalls } from '../../../src/private-api/record-calls.ts'
-import { addRequestAccess } from '../../../src/access/request-access.ts'
 import type { RecordedCall } from '../../../src/shard/records/audit-record.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 function open() {
   const clock = new FakeClock()
+  const usernames = new Map([[200, 'echo_bot']])
   const calls: RecordedCall[] = []
   const held: (() => void)[] = []
   const app = Fastify()
   addRequestAccess(app)
   app.addHook('onRequest', async (request) => void (request.access = 'root'))
   recordCalls(app, {
+    bots: { bots: { usernameOf: async (botId) => usernames.get(botId) } },
     isFromWorker: ({ headers }) => headers['from-worker'] === 'yes',
     keys: {
       registry: { clock },
@@ -36,6 +38,7 @@ function open() {
   addOperation(app, botOperations.getBot, () => Promise.reject(new PostboteError('UNKNOWN_BOT')))
   addOperation(app, botOperations.removeBot, async ({ params: { id } }) => {
     if (id === 100) throw new PostboteError('UNKNOWN_BOT')
+    usernames.delete(id)
     return { bot_id: id, removed: true as const }
   })
   addOperation(app, keyOperations.revokeKey, async ({ params: { key_id: id } }) => {
@@ -109,5 +112,19 @@ test('a call is about no bot if its id is that of none', async () => {
   assert.deepEqual(
     calls.map(({ record }) => record.botId),
     [undefined, undefined, 4711],
+  )
+})
+
+test('a call names its bot as it was before, also one that it removes, and none that is not known', async () => {
+  const { app, held, calls } = open()
+  for (const id of [200, 200]) {
+    const answer = app.inject({ method: 'DELETE', url: `/v1/bots/${id}` })
+    while (held.length === 0) await settle()
+    held.shift()?.()
+    await answer
+  }
+  assert.deepEqual(
+    calls.map(({ record }) => record.username),
+    ['echo_bot', undefined],
   )
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StoredEvents } from '../../../src/process/event-file.ts'
-import { EventLog } from '../../../src/process/event-log.ts'
 import { eventsKeptMax, eventsPerPageMax } from '../../../src/kit/limits.ts'
 import type { EventQuestion } from '../../../src/kit/operator-event.ts'
+import type { StoredEvents } from '../../../src/process/event-file.ts'
+import { EventLog } from '../../../src/process/event-log.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { TestCounters } from '../../support/store/shard-life.ts'
 
@@ -133,16 +133,24 @@ test('an event says what it concerns, with a sentence, and is counted and stored
   const life = new LogLife()
   const timeMs = 1_800_000_000_250
   const reason = 'Connection refused'
-  life.log.report({ type: 'webhook.failing', timeMs, botId: 7, host: 'bots.example', reason })
+  life.log.report({
+    type: 'webhook.failing',
+    timeMs,
+    botId: 7,
+    username: 'echo',
+    host: 'bots.example',
+    reason,
+  })
   assert.deepEqual(JSON.parse(life.stored[0]!), {
     id: life.clock.nowMs(),
     type: 'webhook.failing',
     time: 1_800_000_000.25,
     bot_id: 7,
+    username: 'echo',
     test: false,
     webhook_host: 'bots.example',
     reason,
-    text: 'The webhook of bot 7 is failing: Connection refused',
+    text: 'The webhook of bot 7 (@echo) is failing: Connection refused',
   })
   assert.equal(life.counters.counts.operator_events, 1)
 })

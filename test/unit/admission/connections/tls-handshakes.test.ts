@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import {
+  loopBudgetBurstMs,
+  loopBudgetShare,
+} from '../../../../src/admission/budgets/loop-budget.ts'
 import {
   TlsHandshakes,
   tlsHandshakeCostMs,
@@ -11,10 +15,6 @@ import {
   tlsHandshakesPerClientMax,
   tlsRsa4096CostMs,
 } from '../../../../src/admission/connections/tls-handshakes.ts'
-import {
-  loopBudgetBurstMs,
-  loopBudgetShare,
-} from '../../../../src/admission/budgets/loop-budget.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { until } from '../../../support/kit/until.ts'
 import {

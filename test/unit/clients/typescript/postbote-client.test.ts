@@ -5,14 +5,16 @@ import { createServer as createTlsServer } from 'node:https'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
-  clientDefaults,
   type ClientOptions,
+  clientDefaults,
   type Retry,
 } from '../../../../clients/typescript/client-options.ts'
 import {
   PostboteClient,
   type PostboteClientError,
 } from '../../../../clients/typescript/postbote-client.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { makeCertificate } from '../../../support/network/certificates.ts'
 import {
   answeringServer,
   cut,
@@ -23,8 +25,6 @@ import {
   silence,
   stored,
 } from '../../../support/webhook/answering-server.ts'
-import { makeCertificate } from '../../../support/network/certificates.ts'
-import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 const update = { message: { text: 'hello' } }
 

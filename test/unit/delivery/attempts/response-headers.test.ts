@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SecretFinder } from '../../../../src/kit/text/secret-finder.ts'
 import {
   type ResponseHeaders,
   shownHeaderBytesMax,
@@ -9,6 +8,7 @@ import {
   shownHeadersIn,
   shownHeadersMax,
 } from '../../../../src/delivery/attempts/response-headers.ts'
+import { SecretFinder } from '../../../../src/kit/text/secret-finder.ts'
 
 const secret = 'opaque-value-of-the-bot'
 const path = '/hooks/AAsecretOfTheBot'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { webhookAddressesMax } from '../../../../src/delivery/limits.ts'
 import {
   type KnownAddresses,
   noAddresses,
@@ -9,6 +8,7 @@ import {
   HostAddresses,
   type HostAddressesOptions,
 } from '../../../../src/delivery/endpoint/resolve.ts'
+import { webhookAddressesMax } from '../../../../src/delivery/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[] = []) {

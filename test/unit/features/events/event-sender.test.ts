@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  eventDeliveryS,
   type EventDispatcher,
-  eventReadAgainMs,
   EventSender,
+  eventDeliveryS,
+  eventReadAgainMs,
 } from '../../../../src/features/events/event-sender.ts'
-import { EventLog } from '../../../../src/process/event-log.ts'
 import { eventsKeptMax } from '../../../../src/kit/limits.ts'
+import { EventLog } from '../../../../src/process/event-log.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { TestCounters } from '../../../support/store/shard-life.ts'
 

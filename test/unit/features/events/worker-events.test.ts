@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventTarget } from '../../../../src/features/events/worker-events.ts'
+import { eventTarget, WorkerEvents } from '../../../../src/features/events/worker-events.ts'
+import type { NewOperatorEvent } from '../../../../src/kit/operator-event.ts'
+import type { PrimaryCalls } from '../../../../src/process/channel/primary-control.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { TestCounters } from '../../../support/store/shard-life.ts'
 
 const eventsUrl = 'https://alerts.example/hook'
 
@@ -14,4 +18,38 @@ test('each secret is a key that signs, and without an address there are none', (
   assert.equal(target?.idPrefix, 'event-east-')
   const none = { config: { eventsUrl: undefined }, eventSecrets: [] }
   assert.equal(eventTarget(none, undefined), undefined)
+})
+
+test('each event names its bot if the name is known, and each bot is looked up once', async () => {
+  const sent: NewOperatorEvent[] = []
+  const asked: number[] = []
+  const primary: Pick<PrimaryCalls, 'call'> = {
+    call(_name, [events]) {
+      sent.push(...Object(events))
+      return new Promise(() => undefined)
+    },
+  }
+  const out = {
+    primary: primary as PrimaryCalls,
+    async usernameOf(botId: number) {
+      asked.push(botId)
+      return botId === 7 ? 'echo' : undefined
+    },
+  }
+  const surroundings = { clock: new FakeClock(), counters: new TestCounters() }
+  const events = new WorkerEvents(surroundings, out, { total: () => 0 }, undefined)
+  const about = [{ botId: 7 }, { botId: 7, isTest: true }, { botId: 8 }, { worker: 3 }]
+  for (const each of about) events.report({ type: 'queue.full', timeMs: 0, ...each })
+  void events.close()
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.deepEqual(
+    sent.map(({ botId, username }) => [botId, username]),
+    [
+      [7, 'echo'],
+      [7, 'echo'],
+      [8, undefined],
+      [undefined, undefined],
+    ],
+  )
+  assert.deepEqual(asked, [7, 8])
 })
