@@ -14,7 +14,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditWriter } from '../access/audit-writer.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { isAudited, type Operation } from '../api/operation.ts'
-import * as is from '../api/words.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import type { Clock } from '../kit/clock.ts'
@@ -145,8 +144,6 @@ function recordedCall(
   return { id: auditId(timeMs, randomBytes(4).toString('hex')), record }
 }
 
-const namePattern = new RegExp(is.namePattern)
-
 type Fields = Readonly<Record<string, unknown>>
 
 /** An id in a path may be anything that its sender likes, such as a whole key by mistake. */
@@ -162,7 +159,7 @@ function shownPath(path: string, params: Fields): string {
 
 /** That of a call which registers a bot. One that was refused may have named anything. */
 function usernameOf(value: unknown): string | undefined {
-  return typeof value === 'string' && namePattern.test(value) ? value : undefined
+  return typeof value === 'string' && /^[^\p{C}]{1,64}$/u.test(value) ? value : undefined
 }
 
 /** A call that was refused may have named anything. */
