@@ -5,15 +5,15 @@
  * The last use of a key is kept in memory and written rarely: the uses of the last minute are lost with the owner.
  */
 import assert from 'node:assert/strict'
-import { type Access, assertWithin } from '../api/access.ts'
 import { type Clock, every, type Timer } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
-import { accessKeysMax } from '../kit/limits.ts'
 import { Mutex } from '../kit/mutex.ts'
-import type { OperationOf } from '../shard/operations.ts'
+import { accessKeysMax } from '../kit/limits.ts'
 import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
-import type { StoredAccessKey } from '../shard/records/stored-records.ts'
+import type { OperationOf } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { StoredAccessKey } from '../shard/records/stored-records.ts'
+import { type Access, assertWithin } from '../api/access.ts'
 import {
   accessKeyHash,
   accessKeyText,
@@ -21,8 +21,8 @@ import {
   newAccessKeySecret,
   secretTagOf,
 } from './access-key.ts'
+import { keyFamilyOf, makersOf, byId, type AccessKeyTable, keyTable } from './access-key-table.ts'
 import type { KeyUses } from './access-key-ring.ts'
-import { type AccessKeyTable, byId, keyFamilyOf, keyTable, makersOf } from './access-key-table.ts'
 
 /** What a new key may do. */
 export type WantedKey = Pick<

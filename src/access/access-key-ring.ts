@@ -6,12 +6,12 @@
  * such key, so neither the time nor the result tells an unknown key from a revoked or an expired one.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Access, KeyAccess, KeyLimits } from '../api/access.ts'
 import { type Clock, sleep, type Timer } from '../kit/clock.ts'
-import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
 import type { StoredAccessKey } from '../shard/records/stored-records.ts'
+import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
+import type { Access, KeyAccess, KeyLimits } from '../api/access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
-import { type AccessKeyTable, makersOf } from './access-key-table.ts'
+import { makersOf, type AccessKeyTable } from './access-key-table.ts'
 
 /** What a secret grants. */
 interface Grant {

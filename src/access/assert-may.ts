@@ -8,8 +8,8 @@
  *     all      all of this, keys, and the files and records of shards
  */
 import { type Access, assertAllBots, assertScope, botRefusal } from '../api/access.ts'
-import type { Operation } from '../api/operation.ts'
 import { PostboteError } from '../kit/errors.ts'
+import type { Operation } from '../api/operation.ts'
 
 /**
  * Checks that the sender of a request may make the call.

@@ -5,9 +5,9 @@
  * The ids of all calls are in memory, so that a call that is stored again counts once and the oldest are found without a read.
  */
 import { PostboteError } from '../kit/errors.ts'
-import { type LookPayer, lookCostMs } from '../queue/kept/look-payer.ts'
-import type { OperationOf } from '../shard/operations.ts'
+import { lookCostMs, type LookPayer } from '../queue/kept/look-payer.ts'
 import { type AuditRecord, firstAuditId, type RecordedCall } from '../shard/records/audit-record.ts'
+import type { OperationOf } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 
 /** Which calls are wanted. */

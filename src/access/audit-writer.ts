@@ -9,8 +9,8 @@
  * is away: the change is made, and all other bots would wait for that shard. The calls of that time are in memory.
  */
 import { type Clock, sleep } from '../kit/clock.ts'
-import type { Counters, Log } from '../kit/surroundings.ts'
 import type { RecordedCall } from '../shard/records/audit-record.ts'
+import type { Counters, Log } from '../kit/surroundings.ts'
 
 interface Waiting {
   readonly call: RecordedCall

@@ -3,8 +3,8 @@
  * them, so that others find a place. The admin key may have all.
  */
 import assert from 'node:assert/strict'
-import { type Access, familyIdOf } from '../api/access.ts'
 import { PostboteError } from '../kit/errors.ts'
+import { type Access, familyIdOf } from '../api/access.ts'
 
 const retryAfterS = 10
 

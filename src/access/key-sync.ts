@@ -8,15 +8,15 @@
  * A worker that cannot ask goes on with the keys that it knows: all keys would otherwise depend on shard 0.
  */
 import { type Clock, sleep, type Timer } from '../kit/clock.ts'
+import type { AccessKeyRegistry } from './access-key-registry.ts'
+import type { AccessKeyRing, KeyUses } from './access-key-ring.ts'
+import type { AccessKeyTable } from './access-key-table.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { ask } from '../links/ask/ask-workers.ts'
 import type { OwnerStream } from '../links/ask/owner-stream.ts'
 import { type AnswerOf, asks, type InputOf, type Question } from '../links/ask/question.ts'
 import type { RecordedCall } from '../shard/records/audit-record.ts'
-import type { AccessKeyRegistry } from './access-key-registry.ts'
-import type { AccessKeyRing, KeyUses } from './access-key-ring.ts'
-import type { AccessKeyTable } from './access-key-table.ts'
 
 /** The version of the keys that a worker has, and the uses that it has noticed. */
 export interface KeyQuestion {

@@ -1,10 +1,10 @@
 import type { AccessKeyLimiter } from '../admission/access-key-limiter.ts'
-import type { AnswersTo } from '../links/ask/question.ts'
 import type { AccessKeyRegistry } from './access-key-registry.ts'
 import type { AccessKeyRing } from './access-key-ring.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { AuditWriter } from './audit-writer.ts'
-import type { KeySync, keysOwnerQuestions } from './key-sync.ts'
+import type { AnswersTo } from '../links/ask/question.ts'
+import type { keysOwnerQuestions, KeySync } from './key-sync.ts'
 
 /** All that a worker has of keys. */
 export interface WorkerKeys {

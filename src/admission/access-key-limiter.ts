@@ -3,10 +3,9 @@
  * server count together (admission/shared-key-limits.ts). Who takes tokens in advance waits for them, and others
  * are refused meanwhile.
  */
-
-import type { Access, KeyAccess } from '../api/access.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { lackMs } from '../kit/token-bucket.ts'
+import type { Access, KeyAccess } from '../api/access.ts'
 
 export type LimitedThing = 'requests' | 'updates'
 

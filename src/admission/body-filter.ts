@@ -10,16 +10,16 @@
 import type { IncomingMessage } from 'node:http'
 import { portalSecretIn } from '../api/portal-secret.ts'
 import { parseToken, type TokenFilter } from '../api/token.ts'
-import { requestOrigin } from '../http/connection-origin.ts'
-import type { ListenerKind } from '../http/listener.ts'
+import { PostboteError } from '../kit/errors.ts'
 import {
   botIdOfPortalCall,
-  isForUpstream,
   isPortalTarget,
-  runsMethods,
   targetOf,
+  isForUpstream,
+  runsMethods,
 } from '../http/target.ts'
-import { PostboteError } from '../kit/errors.ts'
+import { requestOrigin } from '../http/connection-origin.ts'
+import type { ListenerKind } from '../http/listener.ts'
 
 export interface BodyFilterOptions {
   /** What refuses callers of the private API, by throwing. */

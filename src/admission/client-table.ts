@@ -20,9 +20,8 @@
  *
  * Rejected: a token bucket in one word, as in the reference, lets 40 through in a minute and 900 in an hour.
  */
-
-import { ipAddressBytes, unmappedBytes } from '../http/ip-address.ts'
 import { refusalDelayMs } from '../kit/limits.ts'
+import { ipAddressBytes, unmappedBytes } from '../http/ip-address.ts'
 
 /** The result of `takeCreationSlot`: a slot, or the seconds until one is free. */
 export type CreationSlot =

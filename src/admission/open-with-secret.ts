@@ -3,12 +3,11 @@
  * of the owner's page. Anybody can guess such secrets for any bot, so all refusals are alike: the same record is read, the refusal
  * comes after the same time, and the bot of a wrong secret is neither loaded nor marked as used.
  */
-
-import { foreignRefusalMs } from '../api/token.ts'
 import { type Clock, sleep } from '../kit/clock.ts'
 import { type ErrorCode, PostboteError } from '../kit/errors.ts'
 import type { BotRecord } from '../shard/records/bot-record.ts'
 import type { Shard } from '../shard/shard.ts'
+import { foreignRefusalMs } from '../api/token.ts'
 
 /** The bots of the worker, as `BotCache` has them. */
 export interface StoredBots {

@@ -5,8 +5,8 @@
  * past that the oldest is sent.
  */
 import type { Clock } from '../kit/clock.ts'
-import { refusalDelayMs } from '../kit/limits.ts'
 import { Waiters } from '../kit/waiters.ts'
+import { refusalDelayMs } from '../kit/limits.ts'
 
 /**
  * This many delayed conflicts wait per bot; past that the oldest is sent. Each holds a connection, which its client would keep

@@ -9,10 +9,10 @@
  */
 import assert from 'node:assert/strict'
 import type { KeyAccess, KeyLimits } from '../api/access.ts'
-import type { Clock } from '../kit/clock.ts'
-import { accessKeysMax } from '../kit/limits.ts'
-import { fullAfter } from '../kit/token-bucket.ts'
 import { type AccessKeyLimiter, type LimitedThing, waitOf } from './access-key-limiter.ts'
+import type { Clock } from '../kit/clock.ts'
+import { fullAfter } from '../kit/token-bucket.ts'
+import { accessKeysMax } from '../kit/limits.ts'
 
 const numbersPerKey = 3
 

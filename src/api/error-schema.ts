@@ -1,8 +1,8 @@
 /** The errors that calls can get, and their schema. */
 import type { TSchema } from 'typebox'
+import * as is from './words.ts'
 import type { ErrorCode } from '../kit/errors.ts'
 import type { OperationRow } from './operation.ts'
-import * as is from './words.ts'
 
 /** The codes that any call can get, with or without a key. */
 export const openErrors = [

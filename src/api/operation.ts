@@ -21,7 +21,7 @@
 import assert from 'node:assert/strict'
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { ErrorCode } from '../kit/errors.ts'
-import type { NeededScope, PortalRight } from '../kit/rights.ts'
+import type { PortalRight, NeededScope } from '../kit/rights.ts'
 
 /**
  * Whom a call is about.

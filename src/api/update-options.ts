@@ -9,8 +9,8 @@
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../kit/errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../kit/limits.ts'
-import { readTraceparent } from '../kit/tracing/traceparent.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
+import { readTraceparent } from '../kit/tracing/traceparent.ts'
 
 /** The options that both forms have. */
 export interface UpdateOptions {

@@ -9,16 +9,20 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { BodyBudget } from '../admission/budgets/body-budget.ts'
-import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
-import type { TokenRefusals } from '../admission/token-refusals.ts'
-import { readToken, type TokenFilter } from '../api/token.ts'
 import type { BotQueue } from '../bots/bot-queue.ts'
-import type { ClientPresence } from '../bots/poller.ts'
 import type { BotRegistry } from '../bots/registry.ts'
+import type { ClientPresence } from '../bots/poller.ts'
+import { type TokenFilter, readToken } from '../api/token.ts'
+import { PostboteError, toPostboteError } from '../kit/errors.ts'
+import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../kit/limits.ts'
+import type { BodyBudget } from '../admission/budgets/body-budget.ts'
 import { dropBody, hasBody } from '../http/body.ts'
-import type { Client } from '../http/client.ts'
+import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
+import type { MethodReply, Method } from './method-call.ts'
+import { makeOwnMethods, type OwnMethodsOptions } from './own-methods.ts'
+import { type Params, paramsOfQuery, readParams } from './params.ts'
+import type { TokenRefusals } from '../admission/token-refusals.ts'
 import { sendError, sendResult } from '../http/reply.ts'
 import {
   addressHint,
@@ -26,16 +30,12 @@ import {
   isFilePath,
   isMethodName,
   type MethodTarget,
-  runsMethods,
   targetOf,
+  runsMethods,
 } from '../http/target.ts'
-import { PostboteError, toPostboteError } from '../kit/errors.ts'
-import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../kit/limits.ts'
-import type { Log, Surroundings } from '../kit/surroundings.ts'
 import type { UpdatesReply } from './get-updates.ts'
-import type { Method, MethodReply } from './method-call.ts'
-import { makeOwnMethods, type OwnMethodsOptions } from './own-methods.ts'
-import { type Params, paramsOfQuery, readParams } from './params.ts'
+import type { Client } from '../http/client.ts'
+import type { Log, Surroundings } from '../kit/surroundings.ts'
 
 /** Limits how often a client address may look up unknown tokens (protocol.md §2). */
 export interface CreationGate {

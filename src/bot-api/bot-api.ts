@@ -4,11 +4,11 @@
  */
 import type { IncomingMessage, RequestListener } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { endEmptyRequest } from '../http/end-empty-request.ts'
-import { sendError } from '../http/reply.ts'
-import { isForUpstream, runsMethods } from '../http/target.ts'
 import { PostboteError } from '../kit/errors.ts'
+import { endEmptyRequest } from '../http/end-empty-request.ts'
 import { BotApiHandler, type BotApiHandlerOptions } from './bot-api-handler.ts'
+import { isForUpstream, runsMethods } from '../http/target.ts'
+import { sendError } from '../http/reply.ts'
 
 const noQuery = {}
 

@@ -1,12 +1,12 @@
 /** getUpdates: reads what a poll asks for, and sends the updates that it gets. */
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
-import { listHead, listTail, sendGzipped, sendList, sendResult } from '../http/reply.ts'
 import { allowedUpdatesOfPoll } from '../queue/allowed-updates.ts'
+import { paramsNote, typesNote } from './params-note.ts'
+import type { MethodReply, MethodCall } from './method-call.ts'
+import type { ServerResponse } from 'node:http'
 import type { CompressPool } from '../queue/compress-pool.ts'
 import { type WindowEntry, wireSlices } from '../queue/window/window.ts'
-import type { MethodCall, MethodReply } from './method-call.ts'
-import { paramsNote, typesNote } from './params-note.ts'
+import { listHead, listTail, sendGzipped, sendList, sendResult } from '../http/reply.ts'
 
 const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }
 /** A poll returns at most this many updates, which is also the default. [ref] */

@@ -3,14 +3,14 @@
  * of its own has a file.
  */
 import type { BotQueue } from '../bots/bot-queue.ts'
-import type { OwnMethodName } from '../http/target.ts'
-import type { Log } from '../kit/surroundings.ts'
-import { defaultTypesMask, typesOf } from '../kit/update-types.ts'
+import type { Method, ResultReply, MethodCall } from './method-call.ts'
 import { demoMethods } from './demo-methods.ts'
 import { getUpdates } from './get-updates.ts'
-import type { Method, MethodCall, ResultReply } from './method-call.ts'
-import { paramsNote } from './params-note.ts'
 import { makeSetWebhook } from './set-webhook.ts'
+import type { OwnMethodName } from '../http/target.ts'
+import type { Log } from '../kit/surroundings.ts'
+import { paramsNote } from './params-note.ts'
+import { defaultTypesMask, typesOf } from '../kit/update-types.ts'
 
 const simpleMethods: Readonly<Record<Exclude<OwnMethodName, 'setwebhook'>, Method>> = {
   getupdates: getUpdates,

@@ -1,7 +1,6 @@
 /** Says which parameters of a call have no effect, or another one than they seem to. The server answers as the reference does. */
-
-import { isTypesList, unknownTypesIn } from '../queue/allowed-updates.ts'
 import type { Params } from './params.ts'
+import { isTypesList, unknownTypesIn } from '../queue/allowed-updates.ts'
 
 /** So many are shown, and only what looks like a name: anything else may be a secret in the wrong place. */
 const shownMax = 3

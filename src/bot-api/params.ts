@@ -11,18 +11,17 @@
  * nesting. Within the bounds no body takes longer than 20 ms (`test/unit/bot-api/params-hostile-bodies.test.ts` has the
  * shapes that did).
  */
-
-import {
-  type BodyRequest,
-  type BodyReservation,
-  hasBody,
-  readBody,
-  tooLarge,
-} from '../http/body.ts'
-import { boundaryOf, parseMultipart } from '../http/multipart.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../kit/limits.ts'
 import { measureJson, skipSpace } from '../queue/check/json-scan.ts'
+import {
+  type BodyRequest,
+  hasBody,
+  readBody,
+  tooLarge,
+  type BodyReservation,
+} from '../http/body.ts'
+import { boundaryOf, parseMultipart } from '../http/multipart.ts'
 
 /** Where the parameters come from, and their limits. */
 export interface ReadOptions {

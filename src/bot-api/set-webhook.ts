@@ -5,15 +5,15 @@
 import assert from 'node:assert/strict'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { SetWebhookRequest } from '../bots/set-webhook-request.ts'
-import { readCertificates } from '../delivery/endpoint/certificate.ts'
-import { badWebhook, tidyUrl } from '../delivery/endpoint/endpoint.ts'
-import { isPlainAddress } from '../http/ip-address.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { allowedUpdatesOfWebhook } from '../queue/allowed-updates.ts'
+import { readCertificates } from '../delivery/endpoint/certificate.ts'
 import type { WebhookRecord } from '../shard/records/bot-record.ts'
+import { badWebhook, tidyUrl } from '../delivery/endpoint/endpoint.ts'
+import { isPlainAddress } from '../http/ip-address.ts'
 import type { Method, MethodCall, ResultReply } from './method-call.ts'
-import type { Params } from './params.ts'
 import { paramsNote, typesNote } from './params-note.ts'
+import type { Params } from './params.ts'
 
 const connectionsDefault = 40
 const ownParams = [

@@ -13,15 +13,15 @@
  */
 import assert from 'node:assert/strict'
 import type { Pool } from 'undici'
-import type { ReplyIntake, WebhookReply } from '../delivery/attempts/reply-reader.ts'
 import { meteredPool } from '../delivery/outgoing/metered-pool.ts'
-import { type UpstreamUrl, upstreamPath } from '../http/server-origin.ts'
-import { isMethodName } from '../http/target.ts'
-import { mib } from '../kit/limits.ts'
-import { KeyedSemaphore } from '../kit/semaphore.ts'
-import type { Surroundings } from '../kit/surroundings.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
+import type { ReplyIntake, WebhookReply } from '../delivery/attempts/reply-reader.ts'
+import { KeyedSemaphore } from '../kit/semaphore.ts'
+import { upstreamPath, type UpstreamUrl } from '../http/server-origin.ts'
+import { mib } from '../kit/limits.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 import { type BodyKind, bodyKindOf, paramsOfBody } from './params.ts'
+import { isMethodName } from '../http/target.ts'
 
 const kindsWithMethod: ReadonlySet<BodyKind> = new Set(['json', 'urlencoded', 'multipart'])
 

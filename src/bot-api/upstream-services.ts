@@ -1,9 +1,9 @@
 /** What a worker has only with `--upstream`: the services that send calls and replies on to another bot API server. */
 import { TokenSeal } from '../bots/token-seal.ts'
-import type { UpstreamUrl } from '../http/server-origin.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
 import { UpstreamProxy } from './upstream-proxy.ts'
 import { UpstreamReplies } from './upstream-replies.ts'
+import type { UpstreamUrl } from '../http/server-origin.ts'
 
 export class UpstreamServices {
   readonly proxy: UpstreamProxy

@@ -8,9 +8,9 @@
  * well as between batches.
  */
 import { PostboteError } from '../kit/errors.ts'
+import { queueIdOf } from '../shard/records/record-keys.ts'
 import { type HeldKey, KeyClaim } from '../shard/idempotency/idempotency-keys.ts'
 import type { PushedRows } from '../shard/operations.ts'
-import { queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { PushOutcome } from './push-receipt.ts'

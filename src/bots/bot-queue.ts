@@ -2,32 +2,24 @@
  * One queue of one bot with its settings, its getUpdates calls and its webhook. A bot has two queues: the main
  * queue and the /test/ queue.
  */
-
-import { RefusalPacer } from '../admission/refusal-pacer.ts'
-import { hostOfWebhook } from '../delivery/endpoint/endpoint.ts'
-import { type NoteSubject, QueueNotes } from '../delivery/queue-notes.ts'
-import type { WebhookFacts, WebhookReport } from '../delivery/webhook-report.ts'
-import type { WebhookServices } from '../delivery/webhook-services.ts'
 import type { Clock } from '../kit/clock.ts'
-import { PostboteError } from '../kit/errors.ts'
 import type { Lease } from '../kit/lease.ts'
-import { conflictMetrics } from '../kit/metrics.ts'
-import { Mutex } from '../kit/mutex.ts'
+import { PostboteError } from '../kit/errors.ts'
 import type { NewOperatorEvent, ReportEvent } from '../kit/operator-event.ts'
-import type { Counters, Log } from '../kit/surroundings.ts'
-import type { Tracer } from '../kit/tracing/tracer.ts'
-import { allTypes, defaultTypesMask, type TypeMask } from '../kit/update-types.ts'
-import type { AllowedTypes } from '../queue/allowed-updates.ts'
+import { Mutex } from '../kit/mutex.ts'
+import { conflictMetrics } from '../kit/metrics.ts'
 import { dropKept } from '../queue/kept/drop-kept.ts'
+import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
+import type { AllowedTypes } from '../queue/allowed-updates.ts'
+import type { PollConflict } from '../queue/poll.ts'
+import { type TypeMask, allTypes, defaultTypesMask } from '../kit/update-types.ts'
+import type { QueueLevels, QueueLimits } from '../queue/queue-limits.ts'
 import {
   longestRetention,
   type OwnRetention,
   type Retention,
   retentionOf,
 } from '../queue/kept/left-update.ts'
-import type { PollConflict } from '../queue/poll.ts'
-import type { QueueLevels, QueueLimits } from '../queue/queue-limits.ts'
-import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { WindowBudget } from '../queue/window/window.ts'
 import type {
   BotRecord,
@@ -36,8 +28,10 @@ import type {
   StoredSigningKey,
 } from '../shard/records/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
-import type { StoredQueue } from '../shard/records/stored-records.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/records/stored-records.ts'
+import type { Counters, Log } from '../kit/surroundings.ts'
+import type { Tracer } from '../kit/tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import {
   type ClientPresence,
@@ -47,8 +41,13 @@ import {
   type PollRequest,
 } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
+import { type NoteSubject, QueueNotes } from '../delivery/queue-notes.ts'
+import { RefusalPacer } from '../admission/refusal-pacer.ts'
+import { hostOfWebhook } from '../delivery/endpoint/endpoint.ts'
 import type { SettingsChange } from './settings-change.ts'
 import { WebhookControl, type WebhookControlOptions } from './webhook-control.ts'
+import type { WebhookFacts, WebhookReport } from '../delivery/webhook-report.ts'
+import type { WebhookServices } from '../delivery/webhook-services.ts'
 
 /** What all queues of a shard share. The clock is that of the shard. */
 export interface BotQueueServices

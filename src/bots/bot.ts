@@ -1,15 +1,15 @@
 /** One registered bot: its record, its secrets and its two queues. The /test/ queue is loaded when it is first used. */
 import assert from 'node:assert/strict'
-import { TokenVerifier } from '../api/token.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
-import { Mutex } from '../kit/mutex.ts'
 import type { BotRecord, BotSettings, PollsSetting } from '../shard/records/bot-record.ts'
 import { queueIdOf } from '../shard/records/record-keys.ts'
-import type { StoredQueue } from '../shard/records/stored-records.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/records/stored-records.ts'
 import { BotQueue, type BotQueueServices, type QueueReport } from './bot-queue.ts'
 import type { NamedBot } from './registration.ts'
+import { TokenVerifier } from '../api/token.ts'
+import { Mutex } from '../kit/mutex.ts'
 
 /** What all bots of a shard share. */
 export interface BotHome {

@@ -3,11 +3,11 @@
  * queue, and yields to other work after 10 ms.
  */
 import type { QueueId } from '../shard/records/record-keys.ts'
-import type { ExpiryBucket } from '../shard/records/stored-records.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { ExpiryBucket } from '../shard/records/stored-records.ts'
 import type { BotCache } from './bot-cache.ts'
-import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 import { SweepSlice } from './sweep-slice.ts'
+import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 
 export interface ExpirySweeperOptions extends SweeperSurroundings {
   readonly bots: BotCache

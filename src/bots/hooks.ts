@@ -1,10 +1,9 @@
 /** What the bots of a worker tell its modules and ask of them (kit/modules.ts). */
-
-import type { Polls } from '../delivery/attempts/health.ts'
 import type { Modules } from '../kit/modules.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { Polls } from '../delivery/attempts/health.ts'
 import type { Bot } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 

@@ -12,34 +12,33 @@
  * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
  * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
  */
-
-import type { RefusalPacer } from '../admission/refusal-pacer.ts'
-import {
-  type ExpiringUpdates,
-  type PollFight,
-  type Polls,
-  type RepeatedPage,
-  unpolledAfterMs,
-} from '../delivery/attempts/health.ts'
 import type { Timer } from '../kit/clock.ts'
 import { type ErrorCode, PostboteError } from '../kit/errors.ts'
 import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../kit/lease.ts'
-import type { Surroundings } from '../kit/surroundings.ts'
 import type { AllowedTypes } from '../queue/allowed-updates.ts'
 import {
-  isNewcomerRefused,
-  isPauseUseful,
   type PollConflict,
   type PollTerms,
   type PreviousPoll,
+  isNewcomerRefused,
+  isPauseUseful,
   termsOf,
   wakeAtMs,
 } from '../queue/poll.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
+import {
+  type Polls,
+  type ExpiringUpdates,
+  type PollFight,
+  type RepeatedPage,
+  unpolledAfterMs,
+} from '../delivery/attempts/health.ts'
 import type { WindowEntry } from '../queue/window/window.ts'
-import { PollFights } from './poll-fights.ts'
-import { PolledExpiry } from './polled-expiry.ts'
+import type { RefusalPacer } from '../admission/refusal-pacer.ts'
 import { RepeatedPages } from './repeated-page.ts'
+import { PolledExpiry } from './polled-expiry.ts'
+import { PollFights } from './poll-fights.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 
 export interface PollRequest {
   /** As the client sent it; 0 if it is absent. */

@@ -7,20 +7,20 @@
  */
 import assert from 'node:assert/strict'
 import { PostboteError, toPostboteError } from '../kit/errors.ts'
-import type { Surroundings } from '../kit/surroundings.ts'
-import type { PushSpan, Tracer } from '../kit/tracing/tracer.ts'
 import { isInMask } from '../kit/update-types.ts'
 import { assertTelegramFields } from '../queue/check/telegram-fields.ts'
 import { lifeS } from '../queue/check/time-to-live.ts'
-import { HeldKey } from '../shard/idempotency/idempotency-keys.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
-import { queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
+import { queueIdOf } from '../shard/records/record-keys.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
+import { HeldKey } from '../shard/idempotency/idempotency-keys.ts'
 import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.ts'
+import type { PushSpan, Tracer } from '../kit/tracing/tracer.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import { countRefusal, type PushOutcome, type PushReceipt } from './push-receipt.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 
 /** What a batch needs from the registry. */
 export interface PushTargets {

@@ -2,9 +2,8 @@
  * The open tails of one queue: who watches live what enters the queue and what the bot confirms. A queue has this object
  * only while somebody watches, so that the others pay nothing but one comparison for each update.
  */
-
-import type { QueueWatcher } from '../queue/update-queue.ts'
 import type { AdvancedRange } from '../queue/window/backlog.ts'
+import type { QueueWatcher } from '../queue/update-queue.ts'
 import type { AdvanceOperation, PushOperation } from '../shard/operations.ts'
 
 /** Somebody who watches a queue. */

@@ -7,28 +7,17 @@
  * OUTCOME_UNKNOWN if its write failed halfway, and one that names an existing bot by its id with UNKNOWN_BOT.
  */
 import { randomBytes } from 'node:crypto'
-import { openWithSecret } from '../admission/open-with-secret.ts'
-import {
-  assertIntact,
-  foreignTokenPattern,
-  makeToken,
-  parseToken,
-  storedSecretOf,
-  type Token,
-  TokenVerifier,
-  tokenText,
-} from '../api/token.ts'
-import type { Verified } from '../delivery/endpoint/verify.ts'
 import { PostboteError } from '../kit/errors.ts'
-import { botIdMax, botIdMin } from '../kit/limits.ts'
 import type { Modules } from '../kit/modules.ts'
 import { KeyedMutex, Mutex } from '../kit/mutex.ts'
+import { botIdMax, botIdMin } from '../kit/limits.ts'
+import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/rights.ts'
 import type { Operation } from '../shard/operations.ts'
-import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import { type QueueId, queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
+import type { Verified } from '../delivery/endpoint/verify.ts'
 import { withAllowedTypes } from './allowed-types.ts'
 import {
   type Bot,
@@ -42,10 +31,21 @@ import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
 import { registrationHash } from './derived-bot-id.ts'
 import { type BotHooks, type FollowedQueue, troublesOf } from './hooks.ts'
+import { openWithSecret } from '../admission/open-with-secret.ts'
 import { PushBatch } from './push-batch.ts'
 import type { PushReceipt } from './push-receipt.ts'
 import type { IssuedToken, KeyedBot, KeyedRegistration, Registration } from './registration.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
+import {
+  type Token,
+  assertIntact,
+  foreignTokenPattern,
+  makeToken,
+  parseToken,
+  storedSecretOf,
+  tokenText,
+  TokenVerifier,
+} from '../api/token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
 const randomBotIdsCount = 9_999_999_900

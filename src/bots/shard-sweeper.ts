@@ -1,7 +1,7 @@
 /** Removes what is old from one shard after the other in the background, so that their load is never added up. */
 import { type Clock, every, type Timer } from '../kit/clock.ts'
-import type { Log } from '../kit/surroundings.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 export interface SweeperSurroundings {
   readonly clock: Clock

@@ -9,18 +9,28 @@
  * The operator may pause deliveries. The pause is a setting of the queue, independent of its webhook. The dispatcher of
  * a paused queue sends nothing, and if there is none, none is created.
  */
-
-import type { Attempt } from '../delivery/attempts/attempt.ts'
+import type { Clock } from '../kit/clock.ts'
+import type { Lease } from '../kit/lease.ts'
+import { PostboteError } from '../kit/errors.ts'
+import type { UpdateQueue } from '../queue/update-queue.ts'
+import { withAllowedTypes } from './allowed-types.ts'
 import { AttemptKeeper } from '../delivery/attempts/attempt-keeper.ts'
+import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/records/bot-record.ts'
+import type { QueueId } from '../shard/records/record-keys.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/records/stored-records.ts'
+import type { Attempt } from '../delivery/attempts/attempt.ts'
 import type { AttemptLog } from '../delivery/attempts/attempt-log.ts'
-import type { Waiting } from '../delivery/attempts/health.ts'
-import { HealthKeeper } from '../delivery/attempts/health-keeper.ts'
 import type { HistoryMinute } from '../delivery/delivery-history.ts'
 import type { Endpoint } from '../delivery/endpoint/endpoint.ts'
+import type { EndpointCheck } from '../delivery/endpoint-check.ts'
+import type { Waiting } from '../delivery/attempts/health.ts'
 import type { KnownAddresses } from '../delivery/endpoint/known-addresses.ts'
 import type { ShownRequest } from '../delivery/endpoint/request-headers.ts'
 import type { Verified } from '../delivery/endpoint/verify.ts'
-import type { EndpointCheck } from '../delivery/endpoint-check.ts'
+import { HealthKeeper } from '../delivery/attempts/health-keeper.ts'
+import type { SettingsChange } from './settings-change.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type WebhookFacts,
   type WebhookInfo,
@@ -32,17 +42,6 @@ import type {
   WebhookOfQueue,
   WebhookServices,
 } from '../delivery/webhook-services.ts'
-import type { Clock } from '../kit/clock.ts'
-import { PostboteError } from '../kit/errors.ts'
-import type { Lease } from '../kit/lease.ts'
-import type { UpdateQueue } from '../queue/update-queue.ts'
-import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/records/bot-record.ts'
-import type { QueueId } from '../shard/records/record-keys.ts'
-import type { StoredQueue } from '../shard/records/stored-records.ts'
-import type { Shard } from '../shard/shard.ts'
-import { withAllowedTypes } from './allowed-types.ts'
-import type { SetWebhookRequest } from './set-webhook-request.ts'
-import type { SettingsChange } from './settings-change.ts'
 
 export interface WebhookControlOptions {
   readonly id: QueueId

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import type { Unchanging } from '../api/operation.ts'
 import * as is from '../api/words.ts'
+import type { Unchanging } from '../api/operation.ts'
 import { tableLines } from './output/print-result.ts'
 import { itemTable } from './remote/cells.ts'
 

@@ -1,15 +1,15 @@
 /** What `postbote tail` and `postbote events` have in common: they print what a call sends, as long as somebody reads it. */
 import { type TSchema, Type } from 'typebox'
-import { tailSilenceMs } from '../api/limits.ts'
+import { waitingClock } from '../kit/clock.ts'
 import type { Operation } from '../api/operation.ts'
 import type { InputOf } from '../api/target-of.ts'
-import { waitingClock } from '../kit/clock.ts'
 import type { CommandCall } from './commands/command-call.ts'
-import type { StreamedEvent } from './event-stream-reader.ts'
-import { type FollowTailOptions, followTail } from './follow-tail.ts'
 import { jsonOption, printJsonLine, tell } from './output/print-result.ts'
+import type { StreamedEvent } from './event-stream-reader.ts'
+import { followTail, type FollowTailOptions } from './follow-tail.ts'
 import { privateApiOf } from './remote/private-api-of.ts'
-import { ForeignResponseError, fitsSchema } from './remote/remote-api.ts'
+import { fitsSchema, ForeignResponseError } from './remote/remote-api.ts'
+import { tailSilenceMs } from '../api/limits.ts'
 
 /** A tail that sends nothing for this long, not even a comment, is opened again. Chosen: three comments are missing. */
 const tailIdleMsMax = 3 * tailSilenceMs

@@ -7,12 +7,11 @@
  * Only the first opening may fail because no server responds, since a wrong address should be reported at once. Later
  * ones are repeated until the server is back.
  */
-
-import { tailReconnectMs } from '../api/limits.ts'
 import { type Clock, sleep } from '../kit/clock.ts'
 import { messageOf } from '../kit/errors.ts'
-import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
+import { tailReconnectMs } from '../api/limits.ts'
 import { CallRefusedError, ForeignResponseError } from './remote/remote-api.ts'
+import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
 
 /** The pause before a tail is opened again doubles up to this. Chosen: nobody notices it after a restart of the server. */
 export const tailReopenMsMax = 5_000

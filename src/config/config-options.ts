@@ -6,14 +6,6 @@
  */
 import { versionsOfReference } from '../kit/added-type.ts'
 import {
-  kib,
-  mib,
-  retentionBytesMax,
-  retentionMsMax,
-  shardsMax,
-  workersMax,
-} from '../kit/limits.ts'
-import {
   addedTypeList,
   botFilter,
   byteSize,
@@ -26,21 +18,29 @@ import {
   hostPort,
   integer,
   type Kind,
-  listenAddress,
   listOf,
+  listenAddress,
   nodeName,
-  oneOf,
   onOff,
+  oneOf,
   orOff,
   path,
   portalUrl,
   portMax,
   powerOfTwo,
   proxyAddress,
-  seconds,
   secretServerUrl,
+  seconds,
   upstreamUrl,
 } from './config-values.ts'
+import {
+  kib,
+  mib,
+  retentionBytesMax,
+  retentionMsMax,
+  shardsMax,
+  workersMax,
+} from '../kit/limits.ts'
 
 export interface OptionRow {
   readonly name: string

@@ -5,16 +5,15 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-
+import { databasesMax, kib, mib } from '../kit/limits.ts'
+import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '../kit/added-type.ts'
+import { contractTypes } from '../kit/update-types.ts'
 import { isIP } from 'node:net'
-import { type PgUrl, parsePgUrl } from '../api/pg-url.ts'
 import type { TokenFilter } from '../api/token.ts'
+import { type Proxy, serverOrigin, type UpstreamUrl } from '../http/server-origin.ts'
+import { parsePgUrl, type PgUrl } from '../api/pg-url.ts'
 import { requestPath } from '../http/plain-target.ts'
 import { isProtocolHeader } from '../http/protocol-headers.ts'
-import { type Proxy, serverOrigin, type UpstreamUrl } from '../http/server-origin.ts'
-import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '../kit/added-type.ts'
-import { databasesMax, kib, mib } from '../kit/limits.ts'
-import { contractTypes } from '../kit/update-types.ts'
 
 export const refused = Symbol('refused')
 

@@ -6,9 +6,8 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
-
-import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
+import { isIP } from 'node:net'
 import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, optionTable } from './config-options.ts'

@@ -1,8 +1,8 @@
 /** What to do after a check of an endpoint (endpoint-check.ts), in one sentence. Pure. */
 import { unreachable } from '../kit/errors.ts'
 import type { CheckStepName } from '../kit/states.ts'
-import { certificateFaultOf, type WebhookFailure } from './attempts/failure.ts'
 import type { Endpoint } from './endpoint/endpoint.ts'
+import { certificateFaultOf, type WebhookFailure } from './attempts/failure.ts'
 import { webhookResponseTimeoutMs } from './limits.ts'
 
 /** How a check has ended. */

@@ -10,25 +10,20 @@
  * pending.
  */
 import assert from 'node:assert/strict'
-import { changesOf } from '../kit/changes-of.ts'
 import type { Timer } from '../kit/clock.ts'
-import { Waiters } from '../kit/waiters.ts'
+import {
+  classifyResponse,
+  describeStatus,
+  isGone,
+  isSick,
+  GoneClock,
+} from './attempts/classify-response.ts'
 import { AttemptLog } from './attempts/attempt-log.ts'
 import {
   AttemptRecorder,
   type AttemptRecorderOptions,
   type TriedConnection,
 } from './attempts/attempt-recorder.ts'
-import {
-  classifyResponse,
-  describeStatus,
-  GoneClock,
-  isGone,
-  isSick,
-} from './attempts/classify-response.ts'
-import type { FailureKind, WebhookFailure } from './attempts/failure.ts'
-import type { Waiting } from './attempts/health.ts'
-import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import type { Connection, ConnectionOptions } from './endpoint/connection.ts'
 import {
   type ChangedConnections,
@@ -36,11 +31,12 @@ import {
   type ConnectionSetOptions,
   type FailedOpening,
 } from './endpoint/connection-set.ts'
+import { type DeliveryLimit, DeliveryPace } from './pace/delivery-pace.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint/endpoint.ts'
+import type { Waiting } from './attempts/health.ts'
 import type { Lane } from './lanes/lane.ts'
 import type { LoadedBytes } from './lanes/lane-window.ts'
-import { UpdateLoader } from './lanes/update-loader.ts'
-import { type DeliveryLimit, DeliveryPace } from './pace/delivery-pace.ts'
 import { parseRetryAfter } from './pace/retry.ts'
 import {
   type ChangedDelivery,
@@ -49,6 +45,10 @@ import {
   type Moment,
   type RetryNow,
 } from './state.ts'
+import type { FailureKind, WebhookFailure } from './attempts/failure.ts'
+import { UpdateLoader } from './lanes/update-loader.ts'
+import { Waiters } from '../kit/waiters.ts'
+import { changesOf } from '../kit/changes-of.ts'
 
 /**
  * The life of a webhook's dispatcher.

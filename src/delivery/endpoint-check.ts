@@ -13,19 +13,18 @@ import assert from 'node:assert/strict'
 import { isIPv6, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { type Clock, namedMs, sleep, utcText } from '../kit/clock.ts'
-import { PostboteError } from '../kit/errors.ts'
 import { endlessLease } from '../kit/lease.ts'
-import { type CheckStepName, type checkStates, checkSteps } from '../kit/states.ts'
 import { shownText } from '../kit/text/shown-text.ts'
-import { classifyResponse, describeStatus, statusWords } from './attempts/classify-response.ts'
-import { failureOf, noNameServerAnswer, noResponse, WebhookFailure } from './attempts/failure.ts'
-import { shownHeadersIn } from './attempts/response-headers.ts'
-import type { ResponseTextOptions } from './attempts/response-text.ts'
 import { checkAdvice } from './check-advice.ts'
+import { type CheckStepName, type checkStates, checkSteps } from '../kit/states.ts'
+import { classifyResponse, describeStatus, statusWords } from './attempts/classify-response.ts'
 import { Connection } from './endpoint/connection.ts'
 import { connectTarget } from './endpoint/connector.ts'
 import type { Endpoint } from './endpoint/endpoint.ts'
+import { failureOf, noNameServerAnswer, noResponse, WebhookFailure } from './attempts/failure.ts'
 import type { KnownAddresses } from './endpoint/known-addresses.ts'
+import { Lane } from './lanes/lane.ts'
+import { webhookAddressesMax, webhookConnectTimeoutMs, webhookResponseTimeoutMs } from './limits.ts'
 import { requestHeaders, type ShownHeader } from './endpoint/request-headers.ts'
 import {
   findAddresses,
@@ -33,10 +32,11 @@ import {
   reservedAddress,
   webhookResolvedForMs,
 } from './endpoint/resolve.ts'
-import { connectToFirst, type WebhookNetwork } from './endpoint/verify.ts'
-import { Lane } from './lanes/lane.ts'
-import { webhookAddressesMax, webhookConnectTimeoutMs, webhookResponseTimeoutMs } from './limits.ts'
+import { shownHeadersIn } from './attempts/response-headers.ts'
+import type { ResponseTextOptions } from './attempts/response-text.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
+import { connectToFirst, type WebhookNetwork } from './endpoint/verify.ts'
+import { PostboteError } from '../kit/errors.ts'
 
 export interface CheckStep {
   readonly step: CheckStepName

@@ -19,12 +19,11 @@
  * The cost per delivery is constant except for what is read again. That is bounded by the distance between a key's
  * updates, and concerns only keys that have failed, are parked, or have a backlog.
  */
-
-import { Fifo } from '../kit/fifo.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
+import { DueHeap, ReadyLanes } from './lanes/ready-lanes.ts'
+import { Fifo } from '../kit/fifo.ts'
 import { Lane, type LaneTurn } from './lanes/lane.ts'
 import { LaneWindow, type LaneWindowOptions } from './lanes/lane-window.ts'
-import { DueHeap, ReadyLanes } from './lanes/ready-lanes.ts'
 import { retryDelayMs } from './pace/retry.ts'
 
 /** The settings and limits of a `DeliveryState`. */

@@ -1,16 +1,15 @@
 /** What the operator sees of the deliveries of a queue. */
-
-import { recordOf } from '../kit/record-of.ts'
-import type { Health } from '../kit/states.ts'
 import type { WebhookRecord } from '../shard/records/bot-record.ts'
+import { recordOf } from '../kit/record-of.ts'
 import { type OutcomeCounts, outcomes } from './attempts/attempt-log.ts'
 import {
   type HealthFacts,
-  type HealthWordFacts,
   healthOf,
   healthWord,
+  type HealthWordFacts,
   type Waiting,
 } from './attempts/health.ts'
+import type { Health } from '../kit/states.ts'
 
 /** What getWebhookInfo shows. */
 export interface WebhookInfo {

@@ -3,13 +3,13 @@ import type { BotSettings, StoredSigningKey, WebhookRecord } from '../shard/reco
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { AttemptLog } from './attempts/attempt-log.ts'
 import type { AttemptLogs } from './attempts/attempt-logs.ts'
+import type { DeliveryLimit } from './pace/delivery-pace.ts'
 import type { Dispatcher, DispatcherOptions } from './dispatcher.ts'
 import type { Endpoint } from './endpoint/endpoint.ts'
+import type { EndpointCheck } from './endpoint-check.ts'
 import type { AddressBook, KnownAddresses } from './endpoint/known-addresses.ts'
 import type { ShownRequest } from './endpoint/request-headers.ts'
 import type { Verified } from './endpoint/verify.ts'
-import type { EndpointCheck } from './endpoint-check.ts'
-import type { DeliveryLimit } from './pace/delivery-pace.ts'
 
 /** What the webhook of a queue needs from the webhook layer. Created once per worker. */
 export interface WebhookServices {

@@ -6,8 +6,8 @@
  */
 import type { Timer } from '../kit/clock.ts'
 import { Mutex } from '../kit/mutex.ts'
-import type { Surroundings } from '../kit/surroundings.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
 
 /** All bots of a worker. */
 export interface WebhookBots {

@@ -15,8 +15,8 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../kit/errors.ts'
-import { kib, mib } from '../kit/limits.ts'
 import { GrowingBody } from './growing-body.ts'
+import { kib, mib } from '../kit/limits.ts'
 
 /** The part of the budget that one body has. */
 export interface BodyReservation {

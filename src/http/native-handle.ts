@@ -5,7 +5,7 @@
  * `parser.getCurrentBuffer` (the bytes it is read from), `parser.onIncoming` (called for each head; its result steers
  * the parser), and `parser.remove`, `initialize`, `execute` and `kOnExecute` (how node:http itself uses a parser again).
  */
-import { type Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type Server as HttpServer, ServerResponse } from 'node:http'
 import { type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'

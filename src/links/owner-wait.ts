@@ -1,8 +1,7 @@
 /** How long a call looks for the owner of its shard, while the shard passes from one to the next. */
-
-import { ownerWaitMs, ownerWaitMsMax } from '../api/limits.ts'
 import type { Clock } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../api/limits.ts'
 
 /**
  * Nothing was done, and the shard is on its way: the worker that was asked says who has it, or the next one could not be reached

@@ -1,24 +1,24 @@
 /** All calls of the private API, in the order of docs/reference/openapi.json. */
 
-import { CallTable } from '../api/call-table.ts'
-import type { Operation } from '../api/operation.ts'
-import { shardOperations } from '../features/backup/shard-operations.ts'
+import { auditOperations } from '../features/keys/audit-operations.ts'
 import { botOperations } from '../features/bots/bot-operations.ts'
-import { webhookOperations } from '../features/bots/webhook-operations.ts'
+import { deadLetterOperations } from '../features/look-back/dead-letter-operations.ts'
 import { eventOperations } from '../features/events/event-operations.ts'
 import { fleetOperations } from '../features/fleet/fleet-operations.ts'
-import { updateOperations } from '../features/ingest/update-operations.ts'
-import { auditOperations } from '../features/keys/audit-operations.ts'
 import { keyOperations } from '../features/keys/key-operations.ts'
-import { sessionOperations } from '../features/keys/session-operations.ts'
-import { deadLetterOperations } from '../features/look-back/dead-letter-operations.ts'
 import { lookBackOperations } from '../features/look-back/look-back-operations.ts'
-import { replayOperations } from '../features/look-back/replay-operations.ts'
+import type { Operation } from '../api/operation.ts'
+import { CallTable } from '../api/call-table.ts'
 import { portalOperations } from '../features/portal/portal-operations.ts'
 import { relayOperations } from '../features/relay/relay-operations.ts'
+import { replayOperations } from '../features/look-back/replay-operations.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
+import { sessionOperations } from '../features/keys/session-operations.ts'
+import { shardOperations } from '../features/backup/shard-operations.ts'
 import { signingKeyOperations } from '../features/signing/signing-key-operations.ts'
 import { tailOperations } from '../features/tail/tail-operations.ts'
+import { updateOperations } from '../features/ingest/update-operations.ts'
+import { webhookOperations } from '../features/bots/webhook-operations.ts'
 
 const byId = {
   ...updateOperations,

@@ -5,10 +5,10 @@
  */
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { refusePrivate } from '../http/reply.ts'
 import { toPostboteError } from '../kit/errors.ts'
 import type { RequestRouter } from '../links/forward/request-router.ts'
 import { createPortalApi, type PortalApiOptions } from './portal-api.ts'
+import { refusePrivate } from '../http/reply.ts'
 
 export class PortalListener {
   readonly #router: Pick<RequestRouter, 'isPortalCall'>

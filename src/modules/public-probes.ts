@@ -8,14 +8,14 @@
  * for dead. A refusal would cost as much.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { serverOperations } from '../features/server/server-operations.ts'
+import type { Clock } from '../kit/clock.ts'
 import { hasBody } from '../http/body.ts'
 import { endEmptyRequest } from '../http/end-empty-request.ts'
-import type { Clock } from '../kit/clock.ts'
 import { unavailableRetryAfterS } from '../kit/limits.ts'
-import type { Log } from '../kit/surroundings.ts'
-import type { Readiness } from '../private-api/private-api-parts.ts'
+import { serverOperations } from '../features/server/server-operations.ts'
 import { readinessWord } from './private-api.ts'
+import type { Readiness } from '../private-api/private-api-parts.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 export interface PublicProbesOptions {
   /** The value of `--public-healthz`. */

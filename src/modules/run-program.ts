@@ -1,13 +1,13 @@
 /** What `postbote` does with its arguments: the command that they name, help, the version, or what a shell asks at Tab. */
 import { readFileSync } from 'node:fs'
+import { isHelpAsked } from '../config/config.ts'
+import { entryFiles } from '../entry-files.ts'
+import { commandTable } from './command-table.ts'
+import { completionsOf } from '../cli/completion/completions-of.ts'
 import { commandsAsked, commandsNamed, findCommand } from '../cli/commands/find-command.ts'
 import { helpText } from '../cli/commands/help-text.ts'
 import { parseCommand } from '../cli/commands/parse-command.ts'
 import { configOf } from '../cli/commands/run-command.ts'
-import { completionsOf } from '../cli/completion/completions-of.ts'
-import { isHelpAsked } from '../config/config.ts'
-import { entryFiles } from '../entry-files.ts'
-import { commandTable } from './command-table.ts'
 
 /** Runs the command that the arguments name. */
 export async function runProgram(argv: readonly string[]): Promise<void> {

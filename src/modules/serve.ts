@@ -1,46 +1,45 @@
 /** `postbote serve`: prepares the data directory and becomes the primary process of the server. */
-
-import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { availableParallelism } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
-import { sendDatagram } from '../../native-bindings/send-datagram.ts'
-import { LogOfServer } from '../cli/output/log.ts'
-import {
-  networkOfProcess,
-  openCommandSocket,
-  type ServerStatus,
-} from '../cli/serve/command-socket.ts'
-import { addressElsewhere, listenersOf } from '../cli/serve/listeners-of.ts'
-import { ServiceManager } from '../cli/serve/service-manager.ts'
-import { clusterPortProblems } from '../config/cluster-config.ts'
-import { type Config, ConfigError, reloadedConfig } from '../config/config.ts'
-import { entryFiles } from '../entry-files.ts'
-import { readEventSecrets } from '../features/events/event-secrets.ts'
-import type { ListenerOptions } from '../http/listener.ts'
+import { fileURLToPath } from 'node:url'
 import { givenTypes } from '../kit/added-type.ts'
 import { systemClock } from '../kit/clock.ts'
-import type { Log } from '../kit/surroundings.ts'
-import { JoinedDatabases } from '../nodes/commands/joined-databases.ts'
-import { engineOf } from '../nodes/engine-of.ts'
 import { type EventLog, openEventLog } from '../process/event-log.ts'
 import { lockDirectory } from '../process/primary/directory-lock.ts'
+import type { ListenerOptions } from '../http/listener.ts'
 import { type Primary, runPrimary } from '../process/primary/primary.ts'
-import { recordHistory } from '../process/server-history.ts'
 import { defaultShards, defaultWorkers } from '../process/shard-map.ts'
+import { recordHistory } from '../process/server-history.ts'
 import { SharedMemory } from '../process/shared-memory/shared-memory.ts'
-import {
-  type DataDirectory,
-  ensureAdminKey,
-  prepareDataDirectory,
-} from '../shard/data-directory.ts'
-import { makePrivateDirectory } from '../store/write-file.ts'
+import { readEventSecrets } from '../features/events/event-secrets.ts'
 import {
   CertificateError,
   certificateWarnings,
   readCertificates,
 } from '../worker/read-certificates.ts'
 import type { WorkerSettings } from './worker-app.ts'
+import type { Log } from '../kit/surroundings.ts'
+import { JoinedDatabases } from '../nodes/commands/joined-databases.ts'
+import {
+  networkOfProcess,
+  openCommandSocket,
+  type ServerStatus,
+} from '../cli/serve/command-socket.ts'
+import { clusterPortProblems } from '../config/cluster-config.ts'
+import { type Config, ConfigError, reloadedConfig } from '../config/config.ts'
+import { entryFiles } from '../entry-files.ts'
+import { addressElsewhere, listenersOf } from '../cli/serve/listeners-of.ts'
+import { LogOfServer } from '../cli/output/log.ts'
+import {
+  type DataDirectory,
+  ensureAdminKey,
+  prepareDataDirectory,
+} from '../shard/data-directory.ts'
+import { engineOf } from '../nodes/engine-of.ts'
+import { makePrivateDirectory } from '../store/write-file.ts'
+import { sendDatagram } from '../../native-bindings/send-datagram.ts'
+import { ServiceManager } from '../cli/serve/service-manager.ts'
 
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {

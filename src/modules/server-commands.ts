@@ -3,15 +3,15 @@
  * these are options of the server.
  */
 import { loadIngestAddons } from '../../native-bindings/ingest-addons.ts'
-import { type CommandRow, type RawCommand, serverOptions } from '../cli/commands/command-row.ts'
-import { configOf } from '../cli/commands/run-command.ts'
-import { askServer } from '../cli/serve/command-socket.ts'
 import { configFileOption } from '../config/config.ts'
 import { optionTable } from '../config/config-options.ts'
-import { repairCommand } from '../features/repair/repair.ts'
-import { verifyCommand } from '../features/repair/verify.ts'
+import { type CommandRow, type RawCommand, serverOptions } from '../cli/commands/command-row.ts'
 import { systemClock } from '../kit/clock.ts'
+import { askServer } from '../cli/serve/command-socket.ts'
+import { repairCommand } from '../features/repair/repair.ts'
+import { configOf } from '../cli/commands/run-command.ts'
 import { serve } from './serve.ts'
+import { verifyCommand } from '../features/repair/verify.ts'
 
 const databaseOptions = [optionTable.databases, configFileOption]
 

@@ -4,11 +4,11 @@
  */
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
 import type { BotApi } from '../bot-api/bot-api.ts'
-import type { ListenerKind } from '../http/listener.ts'
 import { isBotTarget } from '../http/target.ts'
 import type { RequestRouter } from '../links/forward/request-router.ts'
+import type { ListenerKind } from '../http/listener.ts'
+import type { BudgetGate } from '../admission/budgets/budget-gate.ts'
 import type { PortalListener } from './portal-listener.ts'
 import type { PublicProbes } from './public-probes.ts'
 

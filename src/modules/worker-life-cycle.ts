@@ -1,20 +1,11 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 
+import { keysShard } from '../shard/records/access-key-record.ts'
+import type { PrivateApiOptions } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'
 import type { TokenRefusals } from '../admission/token-refusals.ts'
-import type { UpstreamServices } from '../bot-api/upstream-services.ts'
-import { WebhookStarter } from '../delivery/webhook-starter.ts'
-import type { WorkerEvents } from '../features/events/worker-events.ts'
-import type { EndingSoon } from '../features/server/ending-soon.ts'
-import type { SpanExporter } from '../features/tracing/span-exporter.ts'
-import { drainMs } from '../kit/limits.ts'
 import type { Modules } from '../kit/modules.ts'
-import type { RequestRouter } from '../links/forward/request-router.ts'
-import type { LoopDelay } from '../process/loop-delay.ts'
-import type { ShardOpening } from '../process/shard-assignment.ts'
-import type { MetricSlot } from '../process/shared-memory/metric-slot.ts'
-import { keysShard } from '../shard/records/access-key-record.ts'
-import type { Shard } from '../shard/shard.ts'
+import { drainMs } from '../kit/limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import {
   type DepartureOptions,
@@ -22,11 +13,20 @@ import {
   type OpenResponsesView,
   settle,
 } from '../worker/departure.ts'
-import type { WorkerModule } from '../worker/module.ts'
+import type { EndingSoon } from '../features/server/ending-soon.ts'
+import type { LoopDelay } from '../process/loop-delay.ts'
+import type { MetricSlot } from '../process/shared-memory/metric-slot.ts'
+import type { RequestRouter } from '../links/forward/request-router.ts'
+import type { ShardOpening } from '../process/shard-assignment.ts'
+import type { Shard } from '../shard/shard.ts'
 import type { ShardChecker } from '../worker/shard-checker.ts'
+import type { WorkerModule } from '../worker/module.ts'
 import { ShardSet, type ShardSetOptions } from '../worker/shard-set.ts'
+import type { SpanExporter } from '../features/tracing/span-exporter.ts'
+import type { UpstreamServices } from '../bot-api/upstream-services.ts'
+import type { WorkerEvents } from '../features/events/worker-events.ts'
 import type { WebhookFactory } from '../worker/webhook-factory.ts'
-import type { PrivateApiOptions } from './private-api.ts'
+import { WebhookStarter } from '../delivery/webhook-starter.ts'
 
 /** What the private API sends or receives for as long as its clients like. */
 export type WorkerStreams = Pick<

@@ -2,10 +2,10 @@
 import type { Config } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
-import type { Log } from '../kit/surroundings.ts'
-import type { FileFault, VerifyTask } from '../leveldb-files/files-part.ts'
 import { CheckPool } from '../queue/check/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
+import type { FileFault, VerifyTask } from '../leveldb-files/files-part.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 /** Each shard waits for one file at a time, and a machine has no more than 256. */
 const verifyPendingMax = 256

@@ -3,8 +3,8 @@
  * two and a line here.
  */
 import { levelEngine } from '../store/level/level-engine.ts'
-import type { StoreEngine } from '../store/store-engine.ts'
 import type { PgEngineOptions } from './postgres/pg-engine.ts'
+import type { StoreEngine } from '../store/store-engine.ts'
 
 /** Which store, and what it needs to know. It is passed to every worker; undefined for the embedded store. */
 export type EngineSettings = PgEngineOptions | undefined

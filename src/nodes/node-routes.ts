@@ -6,14 +6,14 @@
  * A member of the cluster that does not answer is listed with what the database says about it.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ClusterMember, NodeReport } from '../process/node-report.ts'
 import type { ResultOf } from '../api/operation.ts'
 import { serverOperations } from '../features/server/server-operations.ts'
-import { type AskingRoute, askWorkers } from '../links/ask/ask-workers.ts'
-import { addAnswers, asks } from '../links/ask/question.ts'
 import { addOperation } from '../private-api/add-operations.ts'
 import { fieldValues } from '../private-api/field-values.ts'
+import { type AskingRoute, askWorkers } from '../links/ask/ask-workers.ts'
+import { addAnswers, asks } from '../links/ask/question.ts'
 import type { PrivateApiParts, ShardPlaces } from '../private-api/private-api-parts.ts'
-import type { ClusterMember, NodeReport } from '../process/node-report.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]

@@ -2,21 +2,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { CallTable } from '../api/call-table.ts'
+import { portalPrefix } from '../http/target.ts'
+import type { BotQueue } from '../bots/bot-queue.ts'
+import type { BotRegistry } from '../bots/registry.ts'
+import { botIdMax, botIdMin } from '../kit/limits.ts'
 import {
   type BodyOf,
   type Operation,
   type Operations,
   type ParamNames,
-  type QueryOf,
   querySchema,
+  type QueryOf,
   type ResultOf,
 } from '../api/operation.ts'
-import { refusal } from '../api/update-options.ts'
-import type { BotQueue } from '../bots/bot-queue.ts'
-import type { BotRegistry } from '../bots/registry.ts'
-import { portalPrefix } from '../http/target.ts'
-import { botIdMax, botIdMin } from '../kit/limits.ts'
 import { auditOf, recorded } from './record-calls.ts'
+import { refusal } from '../api/update-options.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,9 +1,9 @@
 /** Values of the fields that several responses have. Their schemas are in api/words.ts. */
 import assert from 'node:assert/strict'
 import type { Static } from 'typebox'
-import type { Unchanging } from '../api/operation.ts'
-import type * as is from '../api/words.ts'
 import type { BotSummary } from '../bots/bot.ts'
+import type * as is from '../api/words.ts'
+import type { Unchanging } from '../api/operation.ts'
 import type { Attempt } from '../delivery/attempts/attempt.ts'
 import { shownHeadersIn } from '../delivery/attempts/response-headers.ts'
 

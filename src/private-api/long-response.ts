@@ -7,9 +7,9 @@
 import assert from 'node:assert/strict'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
-import { requestAccess } from '../access/request-access.ts'
-import { onceClosed } from '../http/once-closed.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
+import { onceClosed } from '../http/once-closed.ts'
+import { requestAccess } from '../access/request-access.ts'
 import type { HandledCall } from './add-operations.ts'
 
 /** Calls `stop` when the key of a request ends. Returns a function that cancels this. */

@@ -9,14 +9,14 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
-import type { BodyBudget } from '../admission/budgets/body-budget.ts'
 import type { CallTable } from '../api/call-table.ts'
-import { privateBodyBytesMax } from '../api/limits.ts'
-import { readBody } from '../http/body.ts'
-import { privateErrorText } from '../http/reply.ts'
-import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { type ErrorCode, PostboteError, toPostboteError } from '../kit/errors.ts'
+import type { BodyBudget } from '../admission/budgets/body-budget.ts'
+import { readBody } from '../http/body.ts'
+import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { deniedMetrics, type MetricName } from '../kit/metrics.ts'
+import { privateBodyBytesMax } from '../api/limits.ts'
+import { privateErrorText } from '../http/reply.ts'
 import { validationText } from './validation-text.ts'
 
 /**

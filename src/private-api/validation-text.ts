@@ -4,8 +4,8 @@
  * pattern says what is expected, as the end of that sentence. Pure.
  */
 import type { FastifyError } from 'fastify'
-import { onlyFields, shownValue } from '../api/update-options.ts'
 import { unreachable } from '../kit/errors.ts'
+import { onlyFields, shownValue } from '../api/update-options.ts'
 
 interface NullSchema {
   readonly type: 'null'

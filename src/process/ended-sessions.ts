@@ -8,9 +8,8 @@
  * When the places of a key are full, the oldest ended session gives way and the bound rises to it. So no ended session is
  * ever valid again, and what a key does with its own sessions concerns no other key.
  */
-
-import type { Access } from '../api/access.ts'
 import { accessKeysMax } from '../kit/limits.ts'
+import type { Access } from '../api/access.ts'
 
 /**
  * So many ended sessions of a key are remembered one by one. Chosen: a session lasts 12 hours, and few people share a key.

@@ -10,10 +10,10 @@
  */
 import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makePrivateDirectory } from '../store/write-file.ts'
+import { readIfThere } from '../store/read-if-there.ts'
 import { eventsKeptMax } from '../kit/limits.ts'
 import type { LoggedEvent } from '../kit/operator-event.ts'
-import { readIfThere } from '../store/read-if-there.ts'
-import { makePrivateDirectory } from '../store/write-file.ts'
 
 /** What the files had. */
 export interface StoredEvents {

@@ -6,7 +6,8 @@
  * that is higher: so an id is never given twice, even if the files (event-file.ts) have lost their end. The order of the ids is
  * that of the times, unless the clock was set back.
  */
-
+import { Waiters } from '../kit/waiters.ts'
+import { EventFile, type StoredEvents } from './event-file.ts'
 import { eventsKeptMax, eventsPerPageMax } from '../kit/limits.ts'
 import {
   type EventPage,
@@ -17,8 +18,6 @@ import {
   type NewOperatorEvent,
 } from '../kit/operator-event.ts'
 import type { Log, Surroundings } from '../kit/surroundings.ts'
-import { Waiters } from '../kit/waiters.ts'
-import { EventFile, type StoredEvents } from './event-file.ts'
 
 export interface EventLogOptions
   extends Pick<Surroundings, 'clock'>,

@@ -5,10 +5,10 @@
  * Every 20 ms Node checks in C++ how late one of its timers is, without running JavaScript. A gauge shows the worst value
  * of the last minute, so that Prometheus misses nothing between two scrapes and several readers see the same value.
  */
-import { type Clock, type DelayHistogram, every, type Timer, watchEventLoop } from '../kit/clock.ts'
-import type { GaugeName } from '../kit/metrics.ts'
+import { type Clock, type DelayHistogram, type Timer, every, watchEventLoop } from '../kit/clock.ts'
 import type { WorkerStart } from './channel/worker-control.ts'
 import type { SharedMemory } from './shared-memory/shared-memory.ts'
+import type { GaugeName } from '../kit/metrics.ts'
 
 interface Gauges {
   set(name: GaugeName, value: number): void

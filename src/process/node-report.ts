@@ -1,7 +1,7 @@
 /** What a node says about itself for GET /v1/nodes. Nodes pass it to each other as JSON. */
 
-import type { nodeStates, shardStates, workerStates } from '../kit/states.ts'
 import type { NodeState as RowState } from '../store/node-table.ts'
+import type { nodeStates, shardStates, workerStates } from '../kit/states.ts'
 
 export type NodeState = (typeof nodeStates)[number]
 export type ShardState = (typeof shardStates)[number]

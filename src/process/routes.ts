@@ -6,8 +6,8 @@
  * owners have changed.
  */
 import { workersMax } from '../kit/limits.ts'
-import { mayTake, type NodeState } from '../store/node-table.ts'
 import type { ClusterMember } from './node-report.ts'
+import { mayTake, type NodeState } from '../store/node-table.ts'
 import { ShardMap } from './shard-map.ts'
 
 /** The nodes and the owners of the shards, as heartbeats have read them in each database. */

@@ -10,13 +10,12 @@
  * A row belongs to the minute that it names, so a minute in which the server did not run has none. Only the primary writes
  * (`HistoryRecorder`): every few seconds, it adds what was counted since then to the row of the present minute.
  */
-
-import { serverHistoryMinutes } from '../api/limits.ts'
 import { type Clock, every } from '../kit/clock.ts'
 import { type AllHistograms, deliveryBoundsMs, deliveryHistograms } from '../kit/histograms.ts'
 import { type MetricName, summaryMetrics } from '../kit/metrics.ts'
+import { serverHistoryMinutes } from '../api/limits.ts'
+import { deliveryModes, serverCounts, type ServerMinute } from '../kit/server-minute.ts'
 import { recordOf } from '../kit/record-of.ts'
-import { deliveryModes, type ServerMinute, serverCounts } from '../kit/server-minute.ts'
 
 const buckets = deliveryBoundsMs.length + 1
 const valueWords = serverCounts.length + deliveryModes.length * buckets

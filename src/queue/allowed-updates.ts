@@ -7,8 +7,8 @@
  */
 
 import { PostboteError } from '../kit/errors.ts'
-import { kib } from '../kit/limits.ts'
 import { maskOfNumbers, type TypeMask, updateTypeNumber } from '../kit/update-types.ts'
+import { kib } from '../kit/limits.ts'
 
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
 export type AllowedTypes = TypeMask | 'default'

@@ -1,8 +1,7 @@
 /** Limits how much may be pending for one bot (protocol.md §4), and notices when a queue comes near to that. */
-
-import type { Clock } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { updateIdMax } from '../kit/limits.ts'
+import type { Clock } from '../kit/clock.ts'
 import type { ReportEvent } from '../kit/operator-event.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
 

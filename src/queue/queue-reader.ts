@@ -11,18 +11,18 @@
  * ids alone do not tell, because updates leave in any order.
  */
 import assert from 'node:assert/strict'
-import type { PendingUpdate } from '../delivery/delivery-source.ts'
 import type { Clock } from '../kit/clock.ts'
-import { mib } from '../kit/limits.ts'
-import { Mutex } from '../kit/mutex.ts'
-import type { Operation } from '../shard/operations.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
-import type { UpdatesRead } from '../shard/records/stored-records.ts'
+import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import { addRead, addStored, type StoredRun } from './kept/stored-runs.ts'
-import { DiskEntry, isQueued, type QueuedUpdate } from './queued-update.ts'
+import type { UpdatesRead } from '../shard/records/stored-records.ts'
+import type { PendingUpdate } from '../delivery/delivery-source.ts'
 import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './window/backlog.ts'
+import { DiskEntry, isQueued, type QueuedUpdate } from './queued-update.ts'
+import { addRead, addStored, type StoredRun } from './kept/stored-runs.ts'
 import type { RemovedEntries } from './window/window.ts'
+import { Mutex } from '../kit/mutex.ts'
+import { mib } from '../kit/limits.ts'
 
 /** A queue as it is stored: what all that works on one queue shares. */
 export interface StoredQueue {

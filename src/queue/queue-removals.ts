@@ -3,23 +3,23 @@
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
 import assert from 'node:assert/strict'
-import type { LostUpdate, PendingUpdate, UpdateHolder } from '../delivery/delivery-source.ts'
 import { nextTurn } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
-import type { Counters, Surroundings } from '../kit/surroundings.ts'
+import type { QueueId } from '../shard/records/record-keys.ts'
 import type { DeleteOperation, Operation } from '../shard/operations.ts'
 import type { LeaveReason } from '../shard/records/record.ts'
-import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { LostUpdate, PendingUpdate, UpdateHolder } from '../delivery/delivery-source.ts'
+import type { Backlog } from './window/backlog.ts'
 import { DeadLetters } from './kept/dead-letters.ts'
 import type { Erasing } from './kept/erase-kept.ts'
 import { type Leaving, leftUpdateOf, type Retention } from './kept/left-update.ts'
 import { type LookPayer, pendingCostMs } from './kept/look-payer.ts'
-import { observeLeft } from './kept/stored-runs.ts'
-import type { QueueReader, StoredQueue } from './queue-reader.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
-import type { Backlog } from './window/backlog.ts'
+import type { QueueReader, StoredQueue } from './queue-reader.ts'
+import { observeLeft } from './kept/stored-runs.ts'
 import type { RemovedEntries, WindowEntry } from './window/window.ts'
+import type { Counters, Surroundings } from '../kit/surroundings.ts'
 
 /** What a queue needs from its bot and its worker so that updates can leave it. */
 export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'> {

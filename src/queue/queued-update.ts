@@ -1,7 +1,6 @@
 /** A pending update of a queue, in one of two forms: an entry of the window or an update read from disk separately. */
-
-import type { PendingUpdate } from '../delivery/delivery-source.ts'
 import type { StoredUpdate } from '../shard/records/stored-records.ts'
+import type { PendingUpdate } from '../delivery/delivery-source.ts'
 
 /** A pending update with the fields that only the queue needs. */
 export interface QueuedUpdate extends PendingUpdate {

@@ -7,41 +7,41 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import assert from 'node:assert/strict'
-import type {
-  DeliverySource,
-  LostUpdate,
-  PendingUpdate,
-  UpdateHolder,
-} from '../delivery/delivery-source.ts'
 import { PostboteError } from '../kit/errors.ts'
-import type { Surroundings } from '../kit/surroundings.ts'
-import type { Tracer } from '../kit/tracing/tracer.ts'
-import { randomFirstId } from '../shard/id-mark.ts'
+import { type QueueId, queueParts } from '../shard/records/record-keys.ts'
 import {
   type AdvanceOperation,
   type Operation,
   type PushOperation,
   textBytesOf,
 } from '../shard/operations.ts'
+import type { Surroundings } from '../kit/surroundings.ts'
+import type { Tracer } from '../kit/tracing/tracer.ts'
 import { emptyQueueState, type QueueState } from '../shard/records/record.ts'
-import { type QueueId, queueParts } from '../shard/records/record-keys.ts'
+import type {
+  DeliverySource,
+  LostUpdate,
+  PendingUpdate,
+  UpdateHolder,
+} from '../delivery/delivery-source.ts'
+import { type Advanced, Backlog, type AdvancedRange } from './window/backlog.ts'
 import type { DeadLetters } from './kept/dead-letters.ts'
 import type { Erasing } from './kept/erase-kept.ts'
-import { KeptTrimmer } from './kept/kept-trimmer.ts'
-import { LookBack } from './kept/look-back.ts'
-import { observeLeft, type StoredRun } from './kept/stored-runs.ts'
+import { randomFirstId } from '../shard/id-mark.ts'
 import {
+  type QueueLevels,
   assertRoom,
   assertRoomForReplay,
-  type QueueLevels,
   type QueueLimits,
   type QueueLoad,
 } from './queue-limits.ts'
+import { KeptTrimmer } from './kept/kept-trimmer.ts'
+import { LookBack } from './kept/look-back.ts'
 import { QueueReader, type StoredQueue } from './queue-reader.ts'
 import { type ErasedPending, QueueRemovals, type RemovalServices } from './queue-removals.ts'
+import { observeLeft, type StoredRun } from './kept/stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
-import { type Advanced, type AdvancedRange, Backlog } from './window/backlog.ts'
-import type { WindowBudget, WindowEntry, WindowUpdate } from './window/window.ts'
+import type { WindowEntry, WindowUpdate, WindowBudget } from './window/window.ts'
 
 /** Is told what happens to the updates of a queue. Must return at once and must not throw. */
 export interface QueueWatcher {

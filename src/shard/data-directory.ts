@@ -24,10 +24,6 @@ import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { type AddedType, numberedTypes, storedType } from '../kit/added-type.ts'
 import { shardsMax, socketPathBytesMax } from '../kit/limits.ts'
-import { openToAllWarnings } from '../store/open-to-all.ts'
-import { exists, numbersIn } from '../store/read-if-there.ts'
-import type { StoreFiles } from '../store/store-files.ts'
-import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import {
   type DirectoryRecord,
   directoryRecordName,
@@ -35,6 +31,10 @@ import {
   readDirectoryRecord,
   writeDirectoryRecord,
 } from './records/directory-record.ts'
+import type { StoreFiles } from '../store/store-files.ts'
+import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
+import { openToAllWarnings } from '../store/open-to-all.ts'
+import { exists, numbersIn } from '../store/read-if-there.ts'
 
 /** A directory that an import fills. It is there until the shards have their final place. */
 export const unfinishedImportName = 'unfinished-import'

@@ -1,7 +1,6 @@
 /** What a worker tells its modules of its shards (kit/modules.ts). */
-
-import type { Operation } from './operations.ts'
 import type { StoredRecord } from './records/stored-records.ts'
+import type { Operation } from './operations.ts'
 import type { Shard } from './shard.ts'
 
 export interface ShardHooks {

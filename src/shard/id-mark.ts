@@ -21,16 +21,16 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { messageOf } from '../kit/errors.ts'
 import { updateIdFirstMax } from '../kit/limits.ts'
-import { Mutex } from '../kit/mutex.ts'
-import { isMissing } from '../store/read-if-there.ts'
+import { kinds } from './kinds.ts'
+import { keyAfter, updateIdEnd } from './records/record-keys.ts'
+import { decodeQueueState, type QueueState } from './records/record.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
-import { kinds } from './kinds.ts'
-import { decodeQueueState, type QueueState } from './records/record.ts'
-import { keyAfter, updateIdEnd } from './records/record-keys.ts'
+import { isMissing } from '../store/read-if-there.ts'
+import { Mutex } from '../kit/mutex.ts'
+import { messageOf } from '../kit/errors.ts'
 
 /** Larger than the ids of nearly all queues: ids begin below 2^27. */
 const unknownIdsEnd = 2 ** 30

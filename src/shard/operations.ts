@@ -3,15 +3,14 @@
  * state: in its owner, after a restart, and in a copy on another machine. An operation therefore carries facts, not
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
-
-import { kib } from '../kit/limits.ts'
 import { jsonKinds } from './kinds.ts'
-import type { AttemptsRecord } from './records/attempts-record.ts'
-import type { KeptCounts, QueueState, UpdateRecord } from './records/record.ts'
 import type { QueueId } from './records/record-keys.ts'
 import type { FieldsIn, StoredIn } from './records/record-kind.ts'
+import type { KeptCounts, QueueState, UpdateRecord } from './records/record.ts'
 import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './records/stored-records.ts'
 import type { UpdateRows } from './update-rows.ts'
+import { kib } from '../kit/limits.ts'
+import type { AttemptsRecord } from './records/attempts-record.ts'
 
 /**
  * The idempotency key of an update, and the hash that distinguishes a repeat from another update with the same key.

@@ -8,8 +8,8 @@
  */
 import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
 import { type AnyKind, copyKey, isById, kinds, kindsOfUpdate, payloadKinds } from './kinds.ts'
-import type { QueueId } from './records/record-keys.ts'
 import * as keys from './records/record-keys.ts'
+import type { QueueId } from './records/record-keys.ts'
 
 /** The parts of a shard that are used. */
 export interface PurgedShard {

@@ -6,9 +6,9 @@
  */
 import assert from 'node:assert/strict'
 import type { Clock, Timer } from '../kit/clock.ts'
-import type { StoreOperation } from '../store/store.ts'
 import { kinds } from './kinds.ts'
 import type { QueueId } from './records/record-keys.ts'
+import type { StoreOperation } from '../store/store.ts'
 
 interface DeadRange {
   readonly queue: QueueId

@@ -3,21 +3,21 @@
  * letters, expiry buckets, replays, and the keys of the private API. Damaged records are logged and left out.
  */
 import { accessKeysMax } from '../kit/limits.ts'
-import type { RangeOptions, StoreEntry } from '../store/store.ts'
-import { kinds } from './kinds.ts'
 import type { RecordedCall } from './records/audit-record.ts'
-import type { QueueId } from './records/record-keys.ts'
+import { kinds } from './kinds.ts'
 import * as keys from './records/record-keys.ts'
+import type { QueueId } from './records/record-keys.ts'
 import type { KeyParts, RecordKind, RecordOf } from './records/record-kind.ts'
 import { isActive } from './records/replay-record.ts'
 import type { ShardCodec } from './records/shard-codec.ts'
+import type { RangeOptions, StoreEntry } from '../store/store.ts'
 import type {
   DeadLetterId,
   ExpiryBucket,
   ListedKind,
+  StoredRecord,
   QueuesPage,
   StoredAccessKey,
-  StoredRecord,
   StoredReplay,
 } from './records/stored-records.ts'
 

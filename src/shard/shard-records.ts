@@ -1,11 +1,11 @@
 /** Checks records of any kind, for code that reads the files of a shard and not its queues, and says in words which record a key has. */
 
-import { messageOf } from '../kit/errors.ts'
-import type { RecordCheck } from '../leveldb-files/files-part.ts'
-import type { StoreEntry } from '../store/store.ts'
 import { copiedKey, damagedCopy, kindOf, kindOfLetter } from './kinds.ts'
-import { isIntact } from './records/record.ts'
 import { botIdOf, isTestQueue, type QueueId } from './records/record-keys.ts'
+import { isIntact } from './records/record.ts'
+import type { StoreEntry } from '../store/store.ts'
+import type { RecordCheck } from '../leveldb-files/files-part.ts'
+import { messageOf } from '../kit/errors.ts'
 
 /**
  * Checks one record.

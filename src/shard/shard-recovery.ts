@@ -9,13 +9,12 @@
  * memory only. While the database is opened again, reads wait for it. Recovery rereads everything (`onReset`) and trusts nothing in memory. A database is asked instead of a
  * disk: opening it again settles what became of the write.
  */
-
-import { changesOf } from '../kit/changes-of.ts'
 import { type Clock, sleep } from '../kit/clock.ts'
-import type { Log } from '../kit/surroundings.ts'
+import { changesOf } from '../kit/changes-of.ts'
 import { Waiters } from '../kit/waiters.ts'
-import type { Store } from '../store/store.ts'
 import { NotOwnerError } from '../store/store-engine.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 export type ShardStatus = 'closed' | 'serving' | 'poisoned'
 

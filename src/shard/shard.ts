@@ -9,38 +9,38 @@
 import type { Clock } from '../kit/clock.ts'
 import { PostboteError } from '../kit/errors.ts'
 import { endlessLease, type Lease } from '../kit/lease.ts'
-import { countedPerReadMax } from '../kit/limits.ts'
-import { Mutex } from '../kit/mutex.ts'
-import type { Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store/store.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency/idempotency-keys.ts'
-import { isUpdateOf, type KindById, kinds, kindsOfUpdate } from './kinds.ts'
-import type { AdvanceOperation, Operation } from './operations.ts'
+import { type KindById, isUpdateOf, kinds, kindsOfUpdate } from './kinds.ts'
+import * as keys from './records/record-keys.ts'
+import type { QueueId } from './records/record-keys.ts'
 import { operationCost } from './operations.ts'
+import type { AdvanceOperation, Operation } from './operations.ts'
+import { keptOf, keptStateRecord, type KeptCountsOfShard } from './recovery/kept-counts.ts'
 import { deleteCopies, deletionsOf, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
-import type { QueueState } from './records/record.ts'
-import type { QueueId } from './records/record-keys.ts'
-import * as keys from './records/record-keys.ts'
-import { ShardCodec } from './records/shard-codec.ts'
-import type {
-  DeadLettersRead,
-  ExpiryBucket,
-  IdRange,
-  KeptRun,
-  LeftUpdatesRead,
-  ListedKind,
-  QueuesPage,
-  StoredQueue,
-  StoredRecord,
-  UpdatesRead,
-} from './records/stored-records.ts'
-import { DamagedRecords } from './recovery/damaged-records.ts'
-import { type KeptCountsOfShard, keptOf, keptStateRecord } from './recovery/kept-counts.ts'
 import { Recounter } from './recovery/recount.ts'
+import type { QueueState } from './records/record.ts'
+import { DamagedRecords } from './recovery/damaged-records.ts'
+import { ShardCodec } from './records/shard-codec.ts'
 import { ShardLists } from './shard-lists.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
+import type { Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store/store.ts'
+import type {
+  ExpiryBucket,
+  DeadLettersRead,
+  ListedKind,
+  StoredRecord,
+  QueuesPage,
+  KeptRun,
+  LeftUpdatesRead,
+  StoredQueue,
+  IdRange,
+  UpdatesRead,
+} from './records/stored-records.ts'
+import { countedPerReadMax } from '../kit/limits.ts'
+import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
 export interface ShardOptions extends ShardRecoveryOptions {

@@ -8,8 +8,8 @@ import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../kit/clock.ts'
 import { every } from '../kit/clock.ts'
-import { mib } from '../kit/limits.ts'
 import type { StoreSpace } from './store-engine.ts'
+import { mib } from '../kit/limits.ts'
 
 /**
  * The free space of the disk is read this often. In one second the fastest measured ingest (134,000 updates of 300 bytes)

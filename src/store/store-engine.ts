@@ -3,9 +3,9 @@
  * chooses the one in use. What differs between stores is asked here, and nowhere which store it is.
  */
 import type { Clock } from '../kit/clock.ts'
-import type { Log } from '../kit/surroundings.ts'
 import type { Store } from './store.ts'
 import type { StoreFiles, VerifyThread } from './store-files.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 export interface StoreEngine {
   /**

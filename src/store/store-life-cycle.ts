@@ -10,8 +10,8 @@
  */
 
 import assert from 'node:assert'
-import { changesOf } from '../kit/changes-of.ts'
 import { PostboteError } from '../kit/errors.ts'
+import { changesOf } from '../kit/changes-of.ts'
 
 type State = 'closed' | 'opening' | 'open' | 'closing'
 

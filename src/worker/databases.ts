@@ -8,9 +8,9 @@
  *   has no lease, however late the worker learns of it.
  */
 import type { Clock, Timer } from '../kit/clock.ts'
-import { endlessLease, type Lease } from '../kit/lease.ts'
 import { nodeLeaseMs } from '../process/limits.ts'
 import { lifeOf, type SharedMemory } from '../process/shared-memory/shared-memory.ts'
+import { endlessLease, type Lease } from '../kit/lease.ts'
 import { databaseOfShard } from '../store/database-of-shard.ts'
 
 export interface DatabasesOptions {

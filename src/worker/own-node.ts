@@ -4,14 +4,14 @@
  */
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import type { Config } from '../config/config.ts'
-import { entryFiles } from '../entry-files.ts'
 import type { Clock } from '../kit/clock.ts'
-import type { NodeReport, ReportedShard, WorkerReport } from '../process/node-report.ts'
 import type { Routes } from '../process/routes.ts'
 import type { ShardMap } from '../process/shard-map.ts'
 import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
-import { type ShardTroubles, shardTroubles } from '../shard/recovery/shard-marks.ts'
+import type { Config } from '../config/config.ts'
+import { entryFiles } from '../entry-files.ts'
+import type { NodeReport, ReportedShard, WorkerReport } from '../process/node-report.ts'
+import { shardTroubles, type ShardTroubles } from '../shard/recovery/shard-marks.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
 import type { Databases } from './databases.ts'
 

@@ -1,13 +1,13 @@
 /** Opens the requests of a worker to the owners of bots (links/ask/owner-stream.ts). */
 import type { FastifyRequest } from 'fastify'
-import { requestOrigin } from '../http/connection-origin.ts'
-import { presentRequestId, requestIdHeader } from '../http/request-id.ts'
-import type { OwnerStream, Owners } from '../links/ask/owner-stream.ts'
-import { workerHeader } from '../links/forward/forward-headers.ts'
-import type { RequestRouter } from '../links/forward/request-router.ts'
 import type { WorkerStart } from '../process/channel/worker-control.ts'
+import { workerHeader } from '../links/forward/forward-headers.ts'
+import { requestOrigin } from '../http/connection-origin.ts'
+import type { RequestRouter } from '../links/forward/request-router.ts'
 import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 import type { Ways } from './worker.ts'
+import { presentRequestId, requestIdHeader } from '../http/request-id.ts'
+import type { Owners, OwnerStream } from '../links/ask/owner-stream.ts'
 
 export interface OwnersParts {
   readonly settings: { readonly adminKey: string }

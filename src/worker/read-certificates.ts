@@ -5,9 +5,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import type { Config } from '../config/config.ts'
-import type { ListenerCertificate, ListenerCertificates, ListenerKind } from '../http/listener.ts'
 import { namedMs } from '../kit/clock.ts'
+import type { ListenerCertificate, ListenerCertificates, ListenerKind } from '../http/listener.ts'
+import type { Config } from '../config/config.ts'
 import { messageOf } from '../kit/errors.ts'
 import { openToAllWarnings } from '../store/open-to-all.ts'
 

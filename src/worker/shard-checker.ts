@@ -10,16 +10,16 @@
  */
 import { relative } from 'node:path'
 import type { Clock } from '../kit/clock.ts'
-import { damagesNamedMax, mib } from '../kit/limits.ts'
 import { Mutex } from '../kit/mutex.ts'
+import { damagesNamedMax, mib } from '../kit/limits.ts'
+import { shardPath } from '../shard/data-directory.ts'
+import { damageText, type FileDamage } from '../store/shard-damaged.ts'
+import type { FilesDamage } from '../leveldb-files/files-part.ts'
+import type { StoreFiles, VerifyThread } from '../store/store-files.ts'
+import type { ShardMarks } from '../shard/recovery/shard-marks.ts'
 import type { ReportEvent } from '../kit/operator-event.ts'
 import type { Counters, Log } from '../kit/surroundings.ts'
-import type { FilesDamage } from '../leveldb-files/files-part.ts'
-import { shardPath } from '../shard/data-directory.ts'
-import type { ShardMarks } from '../shard/recovery/shard-marks.ts'
 import { shardRecords } from '../shard/shard-records.ts'
-import { damageText, type FileDamage } from '../store/shard-damaged.ts'
-import type { StoreFiles, VerifyThread } from '../store/store-files.ts'
 
 export interface ShardCheckerOptions {
   readonly dataDir: string

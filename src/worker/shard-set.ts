@@ -15,10 +15,10 @@
  */
 import assert from 'node:assert/strict'
 import { sleep } from '../kit/clock.ts'
-import { mib } from '../kit/limits.ts'
 import type { ShardOpening } from '../process/shard-assignment.ts'
 import { type OpeningVerdict, openingVerdicts, type WorkerPast } from './opening-verdict.ts'
 import { WorkerShard, type WorkerShardOptions } from './worker-shard.ts'
+import { mib } from '../kit/limits.ts'
 
 export interface ShardSetOptions extends WorkerShardOptions {
   /** The shards that this worker may have. */

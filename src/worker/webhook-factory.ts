@@ -1,47 +1,47 @@
 /** Makes the webhook layer of a worker: the network that it may use, the blocklist, and a dispatcher per webhook. */
 import { readFileSync } from 'node:fs'
 import { Piscina } from 'piscina'
-import type { UpstreamReplies } from '../bot-api/upstream-replies.ts'
-import type { Config } from '../config/config.ts'
-import { AttemptLogs } from '../delivery/attempts/attempt-logs.ts'
-import type { DeliveryCounters } from '../delivery/attempts/attempt-recorder.ts'
-import type { ReplyIntake } from '../delivery/attempts/reply-reader.ts'
-import { Dispatcher, type DispatcherOptions } from '../delivery/dispatcher.ts'
-import { checkCertificates } from '../delivery/endpoint/certificate.ts'
-import type { ConnectionSetOptions, WebhookSettings } from '../delivery/endpoint/connection-set.ts'
-import { createConnector } from '../delivery/endpoint/connector.ts'
-import { type Endpoint, parseEndpoint } from '../delivery/endpoint/endpoint.ts'
-import { createHostLookup, readHostsFile, systemLookup } from '../delivery/endpoint/host-lookup.ts'
-import { AddressBook } from '../delivery/endpoint/known-addresses.ts'
-import {
-  type ShownRequest,
-  shownRequest,
-  userAgentOf,
-} from '../delivery/endpoint/request-headers.ts'
-import { trustRoots } from '../delivery/endpoint/trust-roots.ts'
-import { type Verified, verifyEndpoint, type WebhookNetwork } from '../delivery/endpoint/verify.ts'
-import { checkEndpoint, type EndpointCheck, EndpointChecks } from '../delivery/endpoint-check.ts'
-import { type DeliveryHooks, toldBy } from '../delivery/hooks.ts'
-import { LoadedBytes } from '../delivery/lanes/lane-window.ts'
-import type { ServerGate } from '../delivery/pace/flood-gate.ts'
-import type { SignatureSource } from '../delivery/signature.ts'
 import type {
   DispatcherRequest,
   WebhookDispatcher,
   WebhookOfQueue,
   WebhookServices,
 } from '../delivery/webhook-services.ts'
-import { entryFiles } from '../entry-files.ts'
-import { compileBlocklist, isBlocked } from '../http/blocklist.ts'
 import type { Clock } from '../kit/clock.ts'
-import { outcomeMetrics } from '../kit/metrics.ts'
+import type { Config } from '../config/config.ts'
 import type { Modules } from '../kit/modules.ts'
-import type { Counters, Log } from '../kit/surroundings.ts'
-import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
-import { SharedServerGate } from '../process/shared-memory/shared-server-gate.ts'
+import type { UpstreamReplies } from '../bot-api/upstream-replies.ts'
+import { entryFiles } from '../entry-files.ts'
+import { outcomeMetrics } from '../kit/metrics.ts'
 import type { WebhookRecord } from '../shard/records/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/records/record-keys.ts'
+import { AttemptLogs } from '../delivery/attempts/attempt-logs.ts'
+import type { DeliveryCounters } from '../delivery/attempts/attempt-recorder.ts'
+import { compileBlocklist, isBlocked } from '../http/blocklist.ts'
+import { checkCertificates } from '../delivery/endpoint/certificate.ts'
+import type { ConnectionSetOptions, WebhookSettings } from '../delivery/endpoint/connection-set.ts'
+import { createConnector } from '../delivery/endpoint/connector.ts'
+import { Dispatcher, type DispatcherOptions } from '../delivery/dispatcher.ts'
+import { type DeliveryHooks, toldBy } from '../delivery/hooks.ts'
+import { type Endpoint, parseEndpoint } from '../delivery/endpoint/endpoint.ts'
+import { checkEndpoint, type EndpointCheck, EndpointChecks } from '../delivery/endpoint-check.ts'
+import type { ServerGate } from '../delivery/pace/flood-gate.ts'
+import type { ReplyIntake } from '../delivery/attempts/reply-reader.ts'
+import { createHostLookup, readHostsFile, systemLookup } from '../delivery/endpoint/host-lookup.ts'
+import { AddressBook } from '../delivery/endpoint/known-addresses.ts'
+import { LoadedBytes } from '../delivery/lanes/lane-window.ts'
+import {
+  type ShownRequest,
+  shownRequest,
+  userAgentOf,
+} from '../delivery/endpoint/request-headers.ts'
+import type { SignatureSource } from '../delivery/signature.ts'
+import { trustRoots } from '../delivery/endpoint/trust-roots.ts'
+import { type Verified, type WebhookNetwork, verifyEndpoint } from '../delivery/endpoint/verify.ts'
 import { version } from './own-node.ts'
+import type { Counters, Log } from '../kit/surroundings.ts'
+import { SharedServerGate } from '../process/shared-memory/shared-server-gate.ts'
+import type { SharedMemory } from '../process/shared-memory/shared-memory.ts'
 
 export interface WebhookFactoryOptions {
   readonly config: Config

@@ -1,13 +1,12 @@
 /** The budget gate of a worker: who a request belongs to, and how one is refused that exceeds its budget. */
-
-import { BudgetGate } from '../admission/budgets/budget-gate.ts'
-import type { CallTable } from '../api/call-table.ts'
-import { hasBody } from '../http/body.ts'
-import type { ClientOf } from '../http/client.ts'
-import { requestOrigin } from '../http/connection-origin.ts'
-import { refusePrivate, sendError } from '../http/reply.ts'
 import { botIdOfTarget } from '../http/target.ts'
+import { refusePrivate, sendError } from '../http/reply.ts'
 import { type Clock, processCpuMs } from '../kit/clock.ts'
+import { requestOrigin } from '../http/connection-origin.ts'
+import { hasBody } from '../http/body.ts'
+import { BudgetGate } from '../admission/budgets/budget-gate.ts'
+import type { ClientOf } from '../http/client.ts'
+import type { CallTable } from '../api/call-table.ts'
 
 /** Returns the gate before both APIs. */
 export function workerGate(clock: Clock, clientOf: ClientOf, calls: CallTable): BudgetGate {

@@ -1,10 +1,10 @@
 /** A worker's end of the links of other workers: of those of its machine, and of those of other nodes if it has a port. */
 import type { Socket } from 'node:net'
 import type { Clock } from '../kit/clock.ts'
-import type { Log } from '../kit/surroundings.ts'
 import { LinkListener } from '../links/link/link-listener.ts'
-import { type ServedLink, type ServeLinkOptions, serveLink } from '../links/link/serve-link.ts'
+import { type ServedLink, serveLink, type ServeLinkOptions } from '../links/link/serve-link.ts'
 import { type TcpLinks, TlsLinkListener } from '../links/link/tls-link-listener.ts'
+import type { Log } from '../kit/surroundings.ts'
 
 export interface WorkerLinksOptions extends Omit<ServeLinkOptions, 'clock'> {
   readonly clock: Clock

@@ -10,6 +10,7 @@
  * carry requests of clients.
  */
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   createServer,
   type IncomingMessage,
@@ -18,21 +19,24 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { Socket } from 'node:net'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { CallTurns } from '../admission/budgets/call-turns.ts'
-import { gatherPieces } from '../admission/budgets/gather-pieces.ts'
-import { BodyDeadline } from '../admission/connections/body-deadline.ts'
-import { ClientConnections } from '../admission/connections/client-connections.ts'
-import { LastResponses } from '../admission/connections/last-responses.ts'
-import { mayLoseWhatFollows, PipelineLimit } from '../admission/connections/pipeline-limit.ts'
-import { RawTargets } from '../admission/connections/raw-targets.ts'
-import { TlsHandshakes } from '../admission/connections/tls-handshakes.ts'
+import { PostboteError } from '../kit/errors.ts'
 import { hasBody } from '../http/body.ts'
-import { type Client, type ClientOf, clientsBy } from '../http/client.ts'
-import { type ConnectionOrigin, markConnection, takeOrigin } from '../http/connection-origin.ts'
+import { gatherPieces } from '../admission/budgets/gather-pieces.ts'
+import { errorResponse, refusePrivate } from '../http/reply.ts'
 import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../http/limits.ts'
+import { hurry } from '../http/once-closed.ts'
+import { plainTarget } from '../http/plain-target.ts'
+import { type Client, type ClientOf, clientsBy } from '../http/client.ts'
+import { requestTimeoutMs, streamIdleMs, unavailableRetryAfterS } from '../kit/limits.ts'
+import { BodyDeadline } from '../admission/connections/body-deadline.ts'
+import { CallTurns } from '../admission/budgets/call-turns.ts'
+import { ClientConnections } from '../admission/connections/client-connections.ts'
+import type { ReceivedConnection } from '../process/channel/connection-inbox.ts'
+import { workerConnectionLimit } from '../process/connection-limit.ts'
+import { type ConnectionOrigin, markConnection, takeOrigin } from '../http/connection-origin.ts'
+import { LastResponses } from '../admission/connections/last-responses.ts'
 import { type ListenerCertificates, type ListenerKind, listenerKinds } from '../http/listener.ts'
 import {
   incomingOf,
@@ -42,17 +46,13 @@ import {
   type ParserError,
   stopParsing,
 } from '../http/native-handle.ts'
-import { hurry } from '../http/once-closed.ts'
-import { plainTarget } from '../http/plain-target.ts'
-import { errorResponse, refusePrivate } from '../http/reply.ts'
-import { PostboteError } from '../kit/errors.ts'
-import { requestTimeoutMs, streamIdleMs, unavailableRetryAfterS } from '../kit/limits.ts'
-import { listenAt } from '../links/link/link-listener.ts'
-import type { ReceivedConnection } from '../process/channel/connection-inbox.ts'
-import { workerConnectionLimit } from '../process/connection-limit.ts'
-import { OpenConnections } from '../process/open-connections.ts'
 import { OpenResponses } from '../process/open-responses.ts'
+import { OpenConnections } from '../process/open-connections.ts'
+import { mayLoseWhatFollows, PipelineLimit } from '../admission/connections/pipeline-limit.ts'
+import { listenAt } from '../links/link/link-listener.ts'
 import { RareWarning } from '../process/rare-warning.ts'
+import { RawTargets } from '../admission/connections/raw-targets.ts'
+import { TlsHandshakes } from '../admission/connections/tls-handshakes.ts'
 import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'
 
 type OfLinks = Pick<WorkerLinksOptions, 'clock' | 'log' | 'runDir' | 'worker' | 'tcpLinks'>

@@ -15,9 +15,8 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../kit/clock.ts'
 import { sleep } from '../kit/clock.ts'
+import { peerConnectWaitMs, retireMs, retireResponsesMs } from '../process/limits.ts'
 import { drainMs } from '../kit/limits.ts'
-import type { Log } from '../kit/surroundings.ts'
-import { Peers } from '../links/forward/peers.ts'
 import {
   isMessage,
   type ReadyMessage,
@@ -26,13 +25,14 @@ import {
 import { ConnectionInbox, inboxDescriptor } from '../process/channel/connection-inbox.ts'
 import { Control, exposeControl } from '../process/channel/control.ts'
 import type { PrimaryCalls, PrimaryControl } from '../process/channel/primary-control.ts'
-import type { WorkerControl, WorkerCrash, WorkerStart } from '../process/channel/worker-control.ts'
-import { peerConnectWaitMs, retireMs, retireResponsesMs } from '../process/limits.ts'
-import { RareWarning } from '../process/rare-warning.ts'
-import { Routes, type RouteTable } from '../process/routes.ts'
-import type { ShardOpening } from '../process/shard-assignment.ts'
-import { ShardMap } from '../process/shard-map.ts'
 import type { OpenResponsesView } from './departure.ts'
+import type { Log } from '../kit/surroundings.ts'
+import { Peers } from '../links/forward/peers.ts'
+import { RareWarning } from '../process/rare-warning.ts'
+import { type RouteTable, Routes } from '../process/routes.ts'
+import { ShardMap } from '../process/shard-map.ts'
+import type { WorkerControl, WorkerCrash, WorkerStart } from '../process/channel/worker-control.ts'
+import type { ShardOpening } from '../process/shard-assignment.ts'
 import { type ServedApp, WorkerServers } from './worker-servers.ts'
 
 export interface WorkerApp extends ServedApp {

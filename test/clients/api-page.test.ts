@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run } from '../support/kit/child-process.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 const page = readFileSync(
   fileURLToPath(new URL('../../../docs/use/api.md', import.meta.url)),

@@ -9,32 +9,32 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { CaptureReplay, messageTo, paces } from '../support/bots/capture-replay.ts'
 import { CapturedEndpoint } from '../support/bots/captured-endpoint.ts'
 import {
   fill,
-  type RequestStep,
   readCaptures,
+  type RequestStep,
   requestsOf,
   type Session,
 } from '../support/bots/captures.ts'
+import {
+  type CertificateUpload,
+  certificateUploads,
+  uploadWrites,
+} from '../support/webhook/certificate-uploads.ts'
+import { issueCertificate, makeCertificate } from '../support/network/certificates.ts'
+import { startDns } from '../support/network/dns-server.ts'
 import {
   isInNamespace,
   namespaceObstacle,
   runInNamespace,
   setUpNamespace,
 } from '../support/kit/network-namespace.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { issueCertificate, makeCertificate } from '../support/network/certificates.ts'
-import { startDns } from '../support/network/dns-server.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
-import {
-  type CertificateUpload,
-  certificateUploads,
-  uploadWrites,
-} from '../support/webhook/certificate-uploads.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const address = '93.184.216.34'
 const botHost = 'bot.example.com'

@@ -10,7 +10,6 @@ import { conformanceClients } from '../../clients/conformance/conformance-client
 import { Driver } from '../../clients/conformance/driver.ts'
 import type { Job, Mode } from '../../clients/conformance/job.ts'
 import { writeResults } from '../../clients/conformance/results.ts'
-import { until } from '../support/kit/until.ts'
 import { assertStored } from '../support/producers/assert-stored.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import {
@@ -19,6 +18,7 @@ import {
   startServer,
   type TestEnd,
 } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const isLong = process.env['CONFORMANCE_PAIRS'] !== undefined
 const count = Number(process.env['CONFORMANCE_PAIRS'] ?? 4_000)

@@ -6,15 +6,15 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { freePort } from '../support/kit/port.ts'
-import { RunningScript } from '../support/kit/running-script.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import {
   type FakeUpstream,
   startUpstream,
   type UpstreamCall,
 } from '../support/network/fake-upstream.ts'
+import { RunningScript } from '../support/kit/running-script.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { freePort } from '../support/kit/port.ts'
 
 const bots = ['grammy-echo', 'telegraf-echo', 'fetch-echo'] as const
 

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import { assertRefused, idsOf, RawBot } from '../support/bots/raw-bot.ts'
-import { until } from '../support/kit/until.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { serverMust } from '../support/server/server-must.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 serverMust('Habits of frameworks', [
   ['Counting updates without reading their ids loses and repeats nothing (nutgram)', counting],

@@ -1,12 +1,12 @@
 /** Every framework polls, unmodified except for the server's address; all at the same time, each with separate bots. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { updateTypes } from '../../src/kit/update-types.ts'
+import { documentedUpdates } from '../support/server/documented-updates.ts'
 import { startBot } from '../support/bots/framework-bot.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { updateTypes } from '../../src/kit/update-types.ts'
 import { testEachFramework } from '../support/bots/test-each-framework.ts'
 import { messageOf, pendingOf, pushTexts } from '../support/bots/text-messages.ts'
-import { documentedUpdates } from '../support/server/documented-updates.ts'
-import { type Server, startServer } from '../support/server/server.ts'
 import type { Framework } from './frameworks.ts'
 
 const names = ['one', 'two', 'three', 'four', 'five', 'six']

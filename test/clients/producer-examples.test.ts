@@ -4,17 +4,17 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { RunningScript } from '../support/kit/running-script.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import {
-  type Answer,
   answeringServer,
+  type Answer,
   cut,
   producerKey,
   refused,
   stored,
 } from '../support/webhook/answering-server.ts'
+import { RunningScript } from '../support/kit/running-script.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 interface Producer {
   readonly name: string

@@ -4,15 +4,15 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { startBot } from '../support/bots/framework-bot.ts'
-import { until } from '../support/kit/until.ts'
-import { Origin } from '../support/origin/origin.ts'
-import { chatMessage } from '../support/origin/origin-calls.ts'
-import { originFile } from '../support/origin/origin-methods.ts'
-import { relayedBot, startRelayServer } from '../support/origin/relay-server.ts'
-import type { Server } from '../support/server/server.ts'
 import type { BotTask } from './bots/bot-program.ts'
 import { type Framework, frameworks } from './frameworks.ts'
+import { startBot } from '../support/bots/framework-bot.ts'
+import { until } from '../support/kit/until.ts'
+import { chatMessage } from '../support/origin/origin-calls.ts'
+import { originFile } from '../support/origin/origin-methods.ts'
+import { Origin } from '../support/origin/origin.ts'
+import { relayedBot, startRelayServer } from '../support/origin/relay-server.ts'
+import type { Server } from '../support/server/server.ts'
 
 /** aiogram would be one of them, but neither npm nor Debian has it. */
 const tried = frameworks.filter(({ name }) =>

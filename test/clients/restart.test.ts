@@ -12,17 +12,17 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { botOf } from '../support/server/bot-of.ts'
 import { startBot } from '../support/bots/framework-bot.ts'
+import { isRunning } from '../support/kit/is-running.ts'
+import { startBusyReceiver } from '../support/producers/busy-receiver.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { startSilentReceiver } from '../support/producers/silent-receiver.ts'
 import { takingPart, testEachFramework } from '../support/bots/test-each-framework.ts'
 import { pushTexts } from '../support/bots/text-messages.ts'
-import { isRunning } from '../support/kit/is-running.ts'
 import { Together } from '../support/kit/together.ts'
 import { until } from '../support/kit/until.ts'
-import { startBusyReceiver } from '../support/producers/busy-receiver.ts'
-import { startSilentReceiver } from '../support/producers/silent-receiver.ts'
 import { outputOf } from '../support/programs/postbote.ts'
-import { botOf } from '../support/server/bot-of.ts'
-import { type Server, startServer } from '../support/server/server.ts'
 
 const firstWorker = 0
 

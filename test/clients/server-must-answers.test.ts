@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { makeToken } from '../../src/api/token.ts'
 import { optionTable } from '../../src/config/config-options.ts'
-import { updateTypes } from '../../src/kit/update-types.ts'
 import { keepAliveTimeoutMs } from '../../src/worker/worker-servers.ts'
+import { updateTypes } from '../../src/kit/update-types.ts'
 import {
   assertRefused,
   exchange,
@@ -16,14 +16,13 @@ import {
   type Reply,
   requestBytes,
 } from '../support/bots/raw-bot.ts'
-import { freePort } from '../support/kit/port.ts'
-import { until } from '../support/kit/until.ts'
-import { botOf } from '../support/server/bot-of.ts'
 import { meOf, type Server, startServer } from '../support/server/server.ts'
 import { serverMust } from '../support/server/server-must.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 import { startHanging } from '../support/webhook/webhook-verification.ts'
-
+import { botOf } from '../support/server/bot-of.ts'
+import { freePort } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 const notServed =
   /^Not Found: method not found: \w+ is not served here: the server has no --upstream$/
 

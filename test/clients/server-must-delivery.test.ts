@@ -6,10 +6,10 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { version } from '../../src/worker/own-node.ts'
 import { RawBot } from '../support/bots/raw-bot.ts'
-import { until } from '../support/kit/until.ts'
+import { type RawSink, startRawSink } from '../support/webhook/raw-sink.ts'
 import type { Server } from '../support/server/server.ts'
 import { serverMust } from '../support/server/server-must.ts'
-import { type RawSink, startRawSink } from '../support/webhook/raw-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 const names = ['x-service-bot-api-secret-token', 'x-telegram-bot-api-secret-token']
 

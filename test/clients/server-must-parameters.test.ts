@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
+import { makeCertificate } from '../support/network/certificates.ts'
 import { assertRefused, RawBot, type RawCall } from '../support/bots/raw-bot.ts'
 import { form, json, multipart, part, parts } from '../support/bots/read-params.ts'
-import { freePort } from '../support/kit/port.ts'
-import { until } from '../support/kit/until.ts'
-import { makeCertificate } from '../support/network/certificates.ts'
 import type { Server } from '../support/server/server.ts'
 import { serverMust } from '../support/server/server-must.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { freePort } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 serverMust('Server MUST: parameters', [
   ['7. Unknown parameters are ignored, and a file wins over an empty value', unknownParameters],

@@ -9,7 +9,6 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { makeToken } from '../../src/api/token.ts'
-import { terminated, webhookActive } from '../support/bots/conflicts.ts'
 import {
   assertEnvelope,
   assertRefused,
@@ -20,12 +19,13 @@ import {
   type Reply,
   requestBytes,
 } from '../support/bots/raw-bot.ts'
-import { until } from '../support/kit/until.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
-import { botOf } from '../support/server/bot-of.ts'
 import type { Server } from '../support/server/server.ts'
 import { serverMust } from '../support/server/server-must.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { terminated, webhookActive } from '../support/bots/conflicts.ts'
+import { until } from '../support/kit/until.ts'
 
 /** How long a refusal is held back. System timers may fire slightly early by our clock. */
 const heldMs = 2_980

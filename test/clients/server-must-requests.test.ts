@@ -7,8 +7,8 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { assertRefused, RawBot, type RawCall, type Reply } from '../support/bots/raw-bot.ts'
 import { form, json, multipart, part, parts } from '../support/bots/read-params.ts'
+import { assertRefused, RawBot, type RawCall, type Reply } from '../support/bots/raw-bot.ts'
 import type { Server } from '../support/server/server.ts'
 import { serverMust } from '../support/server/server-must.ts'
 

@@ -8,8 +8,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { transformSync } from 'esbuild'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { assertVerdicts } from '../support/webhook/signature-cases.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const page = readFileSync(new URL('../../../docs/start/bot.md', import.meta.url), 'utf8')
 const section = page.slice(page.indexOf('### Check a signature'))

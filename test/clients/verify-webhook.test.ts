@@ -8,8 +8,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { missing } from '../../clients/conformance/conformance-clients.ts'
 import { verifyWebhook, type WebhookHeaders } from '../../clients/typescript/verify-webhook.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { assertVerdicts, signatureCases, signingKey } from '../support/webhook/signature-cases.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const { publicKey, privateKey } = generateKeyPairSync('ed25519')

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { startCluster } from '../support/server/cluster.ts'
 import { databaseWorld, joinedDatabases, type TestDatabase } from '../support/server/database.ts'
-import { documentIs } from '../support/server/documented-response.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { documentIs } from '../support/server/documented-response.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

@@ -10,11 +10,11 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseConfig } from '../../src/config/config.ts'
-import { freePort, portOf } from '../support/kit/port.ts'
 import { childrenOf } from '../support/kit/processes-below.ts'
-import { until } from '../support/kit/until.ts'
 import { Image, imageObstacle, type RunningImage } from '../support/programs/image.ts'
 import { root } from '../support/server/package-user.ts'
+import { freePort, portOf } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 const image = new Image()
 const skip = imageObstacle()

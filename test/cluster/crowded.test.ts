@@ -7,11 +7,11 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import { KeyUser } from '../support/server/key-user.ts'
-import { type RegisteredBot, type Server, send, startServer } from '../support/server/server.ts'
+import { RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { type RegisteredBot, send, type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 /** With this limit a worker accepts 64 connections, and the primary 128. */
 const descriptorsMax = 256

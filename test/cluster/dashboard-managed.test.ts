@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { until } from '../support/kit/until.ts'
-import { startSmallOrigin } from '../support/network/small-origin.ts'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
@@ -18,8 +16,10 @@ import {
   openTab,
   picture,
 } from '../support/programs/dashboard.ts'
+import { startSmallOrigin } from '../support/network/small-origin.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const skip = chromiumObstacle() ?? false

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
+import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
 import {
   appearances,
   assertAccessible,
@@ -13,7 +14,6 @@ import {
   openDashboard,
   picture,
 } from '../support/programs/dashboard.ts'
-import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 
 const world = databaseWorld()

@@ -1,8 +1,7 @@
 /** The dashboard in a real browser, with more bots than its table shows. `picture` in ../support/programs/dashboard.ts writes pictures of it. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { until } from '../support/kit/until.ts'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
@@ -21,6 +20,7 @@ import {
 } from '../support/programs/dashboard.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const obstacle = chromiumObstacle()
 const skip = obstacle ?? false

@@ -1,10 +1,10 @@
 /** What the dashboard needs of the private API: its files, sessions, the last hour and the tail of a queue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { TailReader } from '../support/producers/tail-reader.ts'
 import { type Server, send, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const shared = sharedServer()

@@ -4,15 +4,15 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onlyWithAll } from '../support/kit/drawn-runs.ts'
-import { treeOf } from '../support/kit/processes-below.ts'
-import { until } from '../support/kit/until.ts'
-import { PushLedger } from '../support/producers/push-ledger.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { botsOfAllShards, databaseWorld, signalAll, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import type { Postgres } from '../support/server/postgres.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
 import { type Answer, type EndingTest, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { treeOf } from '../support/kit/processes-below.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
+import { until } from '../support/kit/until.ts'
 
 /** Longer than a node may stand still, and than a statement may take. */
 const frozenMs = 4_000

@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { botsOfAllShards, databaseWorld, signalAll, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 /** Longer than a node may stand still. */
 const frozenMs = 4_000

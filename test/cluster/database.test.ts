@@ -4,23 +4,23 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { onlyWithAll } from '../support/kit/drawn-runs.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { PushLedger } from '../support/producers/push-ledger.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import {
   botsOfAllShards,
   databaseWorld,
   type TestDatabase,
   wait,
 } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
 import {
   type Answer,
   type RegisteredBot,
   type Server,
   startServer,
 } from '../support/server/server.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const reloads = 1

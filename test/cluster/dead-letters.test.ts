@@ -1,9 +1,9 @@
 /** Dead letters of a webhook, seen from outside: listed, replayed, dropped, and complete after kill -9. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 interface Letter {
   readonly update_id: number

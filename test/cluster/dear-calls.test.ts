@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Operation } from '../../src/api/operation.ts'
 import { makeOwnMethods } from '../../src/bot-api/own-methods.ts'
 import { apiOperations } from '../../src/modules/api-operations.ts'
+import type { Operation } from '../../src/api/operation.ts'
 import {
   type CalledFleet,
   type DearCall,

@@ -1,8 +1,8 @@
 /** How late updates are, counted by real workers that are killed and replaced, and what GET /v1/history makes of it. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type TestContext, test } from 'node:test'
+import { once } from 'node:events'
+import { test, type TestContext } from 'node:test'
 import { until } from '../support/kit/until.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 

@@ -9,9 +9,8 @@
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'node:test'
-import { PollingBot } from '../support/bots/polling-bot.ts'
 import { isRunning } from '../support/kit/is-running.ts'
-import { until } from '../support/kit/until.ts'
+import { PollingBot } from '../support/bots/polling-bot.ts'
 import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import {
@@ -19,6 +18,7 @@ import {
   startSink,
   type WebhookSink,
 } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 const botCount = 1_000
 const roundCount = 10

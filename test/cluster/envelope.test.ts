@@ -16,10 +16,10 @@ import {
   requestBytes,
 } from '../support/bots/raw-bot.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
-import { botOf, freshBotOf } from '../support/server/bot-of.ts'
 import { freshAddress } from '../support/server/fresh-address.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { botOf, freshBotOf } from '../support/server/bot-of.ts'
 
 const shared = sharedServer()
 

@@ -1,10 +1,10 @@
 /** `./examples/cluster/run` as a person uses it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RunningScript } from '../support/kit/running-script.ts'
-import { until } from '../support/kit/until.ts'
 import { haproxyObstacle } from '../support/programs/haproxy.ts'
 import { postgresObstacle } from '../support/server/postgres.ts'
+import { RunningScript } from '../support/kit/running-script.ts'
+import { until } from '../support/kit/until.ts'
 
 test('the example of a cluster accepts on while a node is killed, and ends with all of its processes', {
   skip: postgresObstacle() ?? haproxyObstacle() ?? false,

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { systemClock } from '../../src/kit/clock.ts'
 import { runPrimary } from '../../src/process/primary/primary.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { memoryEventLog } from '../support/server/memory-event-log.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 test('a worker that fails during its start leaves no gauges', async (t) => {
   const table = new MemoryShardTable()

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
-import { portOf } from '../support/kit/port.ts'
-import { until } from '../support/kit/until.ts'
+import { test, type TestContext } from 'node:test'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
+import { portOf } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 const healthyBots = 50
 const healthyKeys = 2

@@ -1,8 +1,8 @@
 /** What a first bot meets at a server that has no upstream: methods that are not served, and the methods of a demo. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 test('a method that needs an upstream server is named, counted, and part of the health of the bot', async (t) => {
   const server = await startServer(t)

@@ -1,9 +1,9 @@
 /** Questions about all bots (docs/use/api.md), at a real server with two workers. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { until } from '../support/kit/until.ts'
+import { test, type TestContext } from 'node:test'
 import { botOf } from '../support/server/bot-of.ts'
 import { type Answer, type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const message = { message: { text: 'hello' } }

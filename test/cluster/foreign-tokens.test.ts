@@ -10,12 +10,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readFilesIn } from '../support/kit/files-in.ts'
-import { outputOf } from '../support/programs/postbote.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { compareRefusals, guessed } from '../support/server/compare-refusals.ts'
 import { freshAddress } from '../support/server/fresh-address.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const started = shared((owner) =>
   startServer(owner, { workers: 2, flags: ['--foreign-tokens', '--log-level=trace'] }),

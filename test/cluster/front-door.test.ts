@@ -7,11 +7,11 @@ import { connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { send, type Server, startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
 import { botOf } from '../support/server/bot-of.ts'
-import { type Server, send, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const halfRequests = 10_000
 /** Sockets that one wave opens: the most that may wait for accept(). */

@@ -6,10 +6,10 @@ import { test } from 'node:test'
 import { systemClock } from '../../src/kit/clock.ts'
 import { runPrimary } from '../../src/process/primary/primary.ts'
 import { SharedMemory } from '../../src/process/shared-memory/shared-memory.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { botOf } from '../support/server/bot-of.ts'
-import { memoryEventLog } from '../support/server/memory-event-log.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { ask, silent, viaWorker0, workerFile } from './support.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 test('a request that hangs its worker is refused and does not hang a second worker', async (t) => {
   const directory = temporaryDirectory(t)

@@ -1,8 +1,6 @@
 /** Producers that send pushes again that got no result (protocol.md §9): every key is stored once, whatever process is killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onlyWithAll } from '../support/kit/drawn-runs.ts'
-import { until } from '../support/kit/until.ts'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
 import {
   freshHints,
@@ -12,8 +10,10 @@ import {
   staleHints,
 } from '../support/producers/push-streams.ts'
 import { type PairResult, pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
-import { botOf } from '../support/server/bot-of.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 /** Registers two bots of each worker, others for each set. */
 async function registerFour(server: Server, set = 0): Promise<RegisteredBot[]> {

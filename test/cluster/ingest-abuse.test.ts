@@ -6,11 +6,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
-import { until } from '../support/kit/until.ts'
+import { test, type TestContext } from 'node:test'
 import { pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 /** For tests that measure no memory. */
 const sharedServer = shared((owner) => startServer(owner))

@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { privateBodyBytesMax } from '../../src/api/limits.ts'
-import { RawConnection } from '../support/producers/raw-http.ts'
 import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 
 const shared = sharedServer()

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { type PairResult, pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
-import { botOf, freshBotOf, map } from '../support/server/bot-of.ts'
+import { pairText, type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { botOf, freshBotOf, map } from '../support/server/bot-of.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const mib = 1024 * 1024
 const shared = sharedServer()

@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
-import { botOf, freshBotOf, registerBots } from '../support/server/bot-of.ts'
 import { type Server, send, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { botOf, freshBotOf, registerBots } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 const shared = sharedServer()
 const message = (fields: object = {}): { message: object } => ({ message: fields })

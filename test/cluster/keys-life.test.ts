@@ -1,17 +1,17 @@
 /** Keys of the private API outlive reloads, the death of workers, restarts, backups and the loss of a node. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { onlyWithAll } from '../support/kit/drawn-runs.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { outputOf } from '../support/programs/postbote.ts'
+import { test, type TestContext } from 'node:test'
 import { registerBots } from '../support/server/bot-of.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
 import { KeyUser } from '../support/server/key-user.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const singleServer = sharedServer()
 const world = databaseWorld()

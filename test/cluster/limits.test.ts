@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { botOf } from '../support/server/bot-of.ts'
 import { ask, client, readAll, startCluster } from './support.ts'
+import { botOf } from '../support/server/bot-of.ts'
 
 test('a request whose head or body stops arriving after the hand-off gets 408 after 10 s', async (t) => {
   const cluster = await startCluster(t)

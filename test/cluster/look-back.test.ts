@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { temporaryRoot } from '../support/kit/temporary-root.ts'
-import { until } from '../support/kit/until.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { databaseWorld } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { temporaryRoot } from '../support/kit/temporary-root.ts'
+import { until } from '../support/kit/until.ts'
 
 /** The largest value of `--disk-reserve`. */
 const diskReserveMibMax = 1_048_576

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { makeCertificate } from '../support/network/certificates.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { postbote } from '../support/programs/postbote.ts'
 
 const localServer = shared((owner) =>
   startServer(owner, { workers: 2, flags: ['--local', '--attempt-body-of-reserved'] }),

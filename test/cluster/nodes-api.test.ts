@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

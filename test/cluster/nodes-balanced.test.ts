@@ -10,23 +10,23 @@
  * All polls get 200. Every update that was accepted is received once, in order.
  */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { PushLedger } from '../support/producers/push-ledger.ts'
-import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { test, type TestContext } from 'node:test'
 import {
   type Balancer,
   startHaproxyBalancer,
   startNginxBalancer,
 } from '../support/programs/balancer.ts'
+import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { haproxyObstacle } from '../support/programs/haproxy.ts'
 import { nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient } from '../support/programs/nginx-client.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { pushHost } from '../support/programs/tls-proxy.ts'
-import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import type { RegisteredBot, Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const beforeMs = 1_000

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { databaseWorld, type TestDatabase } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

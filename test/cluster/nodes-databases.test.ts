@@ -2,10 +2,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { PushLedger } from '../support/producers/push-ledger.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import {
   botsOfAllShards,
@@ -14,7 +10,11 @@ import {
   type TestDatabase,
   wait,
 } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
 import { type RegisteredBot, type Server, startSingleServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const [leftWorld, rightWorld] = [databaseWorld(), databaseWorld()]

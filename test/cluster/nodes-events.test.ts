@@ -1,10 +1,10 @@
 /** The events of several nodes, read at one of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TailReader } from '../support/producers/tail-reader.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
 
 const world = databaseWorld()
 

@@ -1,11 +1,11 @@
 /** What nodes keep in one database, updates that have left their queues and the audit, while shards move between them and back. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import type { RegisteredBot, Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

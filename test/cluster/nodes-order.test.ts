@@ -7,15 +7,15 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { checkOver, OrderedPushes } from '../nemeses/ordered-pushes.ts'
 import { LogReader } from '../nemeses/log-reader.ts'
 import { MoveTimeline } from '../nemeses/move-timeline.ts'
-import { checkOver, OrderedPushes } from '../nemeses/ordered-pushes.ts'
 import { type MoveCounts, ShardMoves } from '../nemeses/shard-moves.ts'
-import { until } from '../support/kit/until.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, signalAll, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import type { Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const { EVENTS = 'join,pause,kill,drain', LOGS } = process.env
 /** So many moves of an event are listed. */

@@ -1,14 +1,14 @@
 /** The owner's page at two nodes of a cluster, of which one has `--portal`. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { TailReader } from '../support/producers/tail-reader.ts'
+import { test, type TestContext } from 'node:test'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
-import { botOf, map } from '../support/server/bot-of.ts'
+import { map, botOf } from '../support/server/bot-of.ts'
 import { BotOwner } from '../support/server/bot-owner.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const world = databaseWorld()

@@ -5,10 +5,10 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { startCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

@@ -1,16 +1,16 @@
 /** Several nodes share a database: any of them takes any request, and any of them may go. The tests share them, in order. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { PushLedger } from '../support/producers/push-ledger.ts'
-import { RawConnection } from '../support/producers/raw-http.ts'
-import { RawPushStream } from '../support/producers/raw-push-stream.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { map } from '../support/server/bot-of.ts'
 import { startCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
 import type { Server } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

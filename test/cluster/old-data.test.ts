@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { postbote } from '../support/programs/postbote.ts'
 import { oldData } from '../support/server/old-data.ts'
 import { startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const data = oldData()

@@ -1,12 +1,12 @@
 /** Holds every call of the private API to its row in the table of operations. `Server.admin` compares each response with the document. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Operation, querySchema } from '../../src/api/operation.ts'
 import { scopes } from '../../src/kit/rights.ts'
 import { apiOperations } from '../../src/modules/api-operations.ts'
+import { type Operation, querySchema } from '../../src/api/operation.ts'
 import { KeyUser } from '../support/server/key-user.ts'
-import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { startServer } from '../support/server/server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const botId = 4711

@@ -1,12 +1,12 @@
 /** Pipelined calls of the private API, for bots of any worker. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { until } from '../support/kit/until.ts'
-import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'
 import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const shared = sharedServer()
 

@@ -4,16 +4,16 @@
  * are exact.
  */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type BotAnswer, BotClient } from '../support/bots/bot-client.ts'
-import { terminated, webhookActive } from '../support/bots/conflicts.ts'
-import { until } from '../support/kit/until.ts'
-import { RawConnection } from '../support/producers/raw-http.ts'
 import { RawPushStream } from '../support/producers/raw-push-stream.ts'
-import { botOf } from '../support/server/bot-of.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { terminated, webhookActive } from '../support/bots/conflicts.ts'
+import { until } from '../support/kit/until.ts'
 
 /** How late a response may be on a busy machine. */
 const lateMs = 2_500

@@ -1,8 +1,7 @@
 /** The owner's page in a real browser: what a link shows, what it permits, and when it ends. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { until } from '../support/kit/until.ts'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
@@ -16,6 +15,7 @@ import {
 import { BotOwner, type LinkOptions } from '../support/server/bot-owner.ts'
 import { type EndingTest, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import { type Receiver, startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
 
 const skip = chromiumObstacle() ?? false

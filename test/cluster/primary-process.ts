@@ -1,8 +1,8 @@
 /** A primary in a separate process, for the tests that send it signals. It prints its port and its workers in one line. */
 import { systemClock } from '../../src/kit/clock.ts'
 import { runPrimary } from '../../src/process/primary/primary.ts'
-import { memoryEventLog } from '../support/server/memory-event-log.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 const primary = await runPrimary({
   clock: systemClock,

@@ -6,13 +6,13 @@ import {
   type PushItem,
   type Retry,
 } from '../../clients/typescript/postbote-client.ts'
-import { onlyWithAll } from '../support/kit/drawn-runs.ts'
-import { until } from '../support/kit/until.ts'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
 import { readAll } from '../support/producers/read-all.ts'
-import { outputOf } from '../support/programs/postbote.ts'
-import { botOf } from '../support/server/bot-of.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 interface NumberedItem extends PushItem {
   readonly seq: number

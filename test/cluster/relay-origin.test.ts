@@ -9,8 +9,8 @@ import { test } from 'node:test'
 import { readFilesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
-import { Origin } from '../support/origin/origin.ts'
 import { chatMessage, type OriginCall, type OriginFault } from '../support/origin/origin-calls.ts'
+import { Origin } from '../support/origin/origin.ts'
 import {
   foreignToken,
   relayedBot,
@@ -18,10 +18,10 @@ import {
   startRelayServer,
 } from '../support/origin/relay-server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
-import { outputOf } from '../support/programs/postbote.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
-import { type RegisteredBot, type Server, send } from '../support/server/server.ts'
+import { type RegisteredBot, send, type Server } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const pendingMax = 20
 /** Of a relay, after which it has tried again; its waits grow. */

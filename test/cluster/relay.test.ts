@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { relayAnswerBytesMax } from '../../src/features/relay/limits.ts'
+import { type Instead, startSmallOrigin } from '../support/network/small-origin.ts'
 import { filesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
-import { type Instead, startSmallOrigin } from '../support/network/small-origin.ts'
-import { outputOf } from '../support/programs/postbote.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const started = shared(async (owner) => {
   const origin = await startSmallOrigin(owner)

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { workerRestartDelaysMs } from '../../src/process/primary/worker-place.ts'
+import { ask, client, type Cluster, readAll, startCluster } from './support.ts'
+import { botOf } from '../support/server/bot-of.ts'
 import { childrenOf } from '../support/kit/processes-below.ts'
 import { until } from '../support/kit/until.ts'
-import { botOf } from '../support/server/bot-of.ts'
-import { ask, type Cluster, client, readAll, startCluster } from './support.ts'
 
 test('a reload replaces every worker, and waiting polls get responses', async (t) => {
   const cluster = await startCluster(t)

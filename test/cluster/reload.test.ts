@@ -2,9 +2,6 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { PollingBot } from '../support/bots/polling-bot.ts'
-import { until } from '../support/kit/until.ts'
-import { Vandal } from '../support/kit/vandal.ts'
 import {
   type BusyClient,
   MetricsWatcher,
@@ -15,9 +12,12 @@ import {
   StreamPusher,
 } from '../support/producers/busy-clients.ts'
 import { freshHints, noHints, staleHints } from '../support/producers/push-streams.ts'
-import { outputOf } from '../support/programs/postbote.ts'
+import { PollingBot } from '../support/bots/polling-bot.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { Vandal } from '../support/kit/vandal.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 

@@ -4,8 +4,8 @@ import { Agent } from 'node:http'
 import { test } from 'node:test'
 import { getMe } from '../support/bots/get-me.ts'
 import { botOf } from '../support/server/bot-of.ts'
-import { startServer } from '../support/server/server.ts'
 import { servingLines } from '../support/server/serving-lines.ts'
+import { startServer } from '../support/server/server.ts'
 
 /** Far more than the second that it takes on an idle machine. */
 const backWithinMs = 4_000

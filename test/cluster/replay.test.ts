@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { map } from '../support/server/bot-of.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld, wait } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const flags = ['--local', '--retain', '1h']

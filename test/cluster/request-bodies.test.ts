@@ -3,17 +3,17 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { makeToken } from '../../src/api/token.ts'
 import {
   heldBodiesShareBytesMax,
   heldBodiesSharedAddressBytesMax,
 } from '../../src/admission/budgets/body-budgets.ts'
-import { makeToken } from '../../src/api/token.ts'
 import { unwantedPiecesMax } from '../../src/http/body.ts'
-import { until } from '../support/kit/until.ts'
-import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'
 import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const mib = 1 << 20
 const shared = sharedServer()

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:http2'
-import { type TestContext, test } from 'node:test'
-import { until } from '../support/kit/until.ts'
+import { test, type TestContext } from 'node:test'
 import { Caddy, caddyObstacle } from '../support/programs/caddy.ts'
 import { NginxClient, type ProxiedAnswer } from '../support/programs/nginx-client.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type ProxyPlace,
 } from '../support/programs/proxy-rules.ts'
 import { botsHost, pushHost } from '../support/programs/tls-proxy.ts'
+import { until } from '../support/kit/until.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 
 const options = { skip: caddyObstacle() }

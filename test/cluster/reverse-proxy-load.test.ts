@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { pairText } from '../support/producers/raw-push-stream.ts'
 import { Nginx, nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient, type ProxiedAnswer } from '../support/programs/nginx-client.ts'
 import { pushHost } from '../support/programs/tls-proxy.ts'
+import { pairText } from '../support/producers/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const obstacle = nginxObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

@@ -9,14 +9,11 @@ import { connect as connectHttp2, constants } from 'node:http2'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
-import { portOf } from '../support/kit/port.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
 import { makeCertificate } from '../support/network/certificates.ts'
-import { pairText } from '../support/producers/raw-push-stream.ts'
+import { certificateUploads, uploadWrites } from '../support/webhook/certificate-uploads.ts'
 import { Nginx, nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient } from '../support/programs/nginx-client.ts'
 import {
@@ -27,10 +24,13 @@ import {
   type ProxyPlace,
 } from '../support/programs/proxy-rules.ts'
 import { botsHost, pushHost, replaceAll } from '../support/programs/tls-proxy.ts'
-import { botOf } from '../support/server/bot-of.ts'
+import { pairText } from '../support/producers/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
-import { certificateUploads, uploadWrites } from '../support/webhook/certificate-uploads.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { portOf } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 const obstacle = nginxObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

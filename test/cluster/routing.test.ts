@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
+import { type Answer, ask, client, readAll, startCluster } from './support.ts'
 import { botOf, map } from '../support/server/bot-of.ts'
 import { shared } from '../support/server/shared-server.ts'
-import { type Answer, ask, client, readAll, startCluster } from './support.ts'
+import { until } from '../support/kit/until.ts'
 
 /** No test ends or replaces a worker, and what one counts, no other one does. */
 const sharedCluster = shared(startCluster)

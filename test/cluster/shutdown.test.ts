@@ -4,14 +4,14 @@
  */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { signalEchoMs } from '../../src/process/primary/primary.ts'
 import { BotClient } from '../support/bots/bot-client.ts'
-import { until } from '../support/kit/until.ts'
 import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
-import { botOf } from '../support/server/bot-of.ts'
-import { type Server, send, startServer } from '../support/server/server.ts'
+import { send, type Server, startServer } from '../support/server/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 /** How long an end may take on a busy machine if nothing delays it. */
 const promptMs = 2_500

@@ -7,9 +7,6 @@ import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/kit/clock.ts'
 import { runPrimary } from '../../src/process/primary/primary.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
-import { botOf } from '../support/server/bot-of.ts'
-import { memoryEventLog } from '../support/server/memory-event-log.ts'
 import {
   ask,
   client,
@@ -20,6 +17,9 @@ import {
   viaWorker0,
   workerFile,
 } from './support.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 test('100 clients that wait for a worker when it is killed all get responses from its successor', async (t) => {
   const cluster = await startCluster(t)

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { ListenAddress, ListenerKind } from '../../src/http/listener.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import type { ListenAddress, ListenerKind } from '../../src/http/listener.ts'
 import { type Primary, runPrimary } from '../../src/process/primary/primary.ts'
 import type { ShardOwner, ShardTable } from '../../src/process/shard-table.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { botOf, map } from '../support/server/bot-of.ts'
 import { memoryEventLog } from '../support/server/memory-event-log.ts'
 import type { EndingTest } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 /** The bundle, since a worker that loads some 400 files takes three times as long to start. */
 export const workerFile = new URL('../test-worker.js', import.meta.url).pathname

@@ -5,14 +5,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startMsMax, stopMsMax } from '../../scripts/service-limits.ts'
-import { parseConfig } from '../../src/config/config.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import { parseConfig } from '../../src/config/config.ts'
 import { drainMs } from '../../src/kit/limits.ts'
 import { NotifySocket } from '../support/kit/notify-socket.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until } from '../support/kit/until.ts'
 import { root } from '../support/server/package-user.ts'
 import { startSingleServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const unitFile = join(root, 'examples/systemd/postbote.service')
 

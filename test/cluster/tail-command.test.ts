@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { type TestContext, test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { mainFile, outputOf } from '../support/programs/postbote.ts'
+import { test, type TestContext } from 'node:test'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
+import { mainFile, outputOf } from '../support/programs/postbote.ts'
 
 const options = { workers: 2, flags: ['--local'] }
 /** For the tests after which it is as before. */

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -8,12 +7,13 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
+import { X509Certificate } from 'node:crypto'
 import { PostboteClient } from '../../clients/typescript/postbote-client.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { dateIn, issueCertificate, type KeyPair } from '../support/network/certificates.ts'
-import { outputOf, postbote, postboteProcess } from '../support/programs/postbote.ts'
 import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
+import { outputOf, postbote, postboteProcess } from '../support/programs/postbote.ts'
 
 /** Far longer than an event takes: a stream of events has no end, so a test that waits for one that is missing would not either. */
 const eventMsMax = 60_000

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
 import { filesWith } from '../support/kit/files-in.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 import { callOf, openUpstreamWorld } from '../support/network/upstream-world.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
 
 const multipart = [

@@ -10,21 +10,21 @@ import type { ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { issueCertificate } from '../support/network/certificates.ts'
+import { type DnsServer, startDns } from '../support/network/dns-server.ts'
+import { longBlocklist } from '../support/webhook/long-blocklist.ts'
 import {
   isInNamespace,
   namespaceObstacle,
   runInNamespace,
   setUpNamespace,
 } from '../support/kit/network-namespace.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
-import { issueCertificate } from '../support/network/certificates.ts'
-import { type DnsServer, startDns } from '../support/network/dns-server.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
-import { longBlocklist } from '../support/webhook/long-blocklist.ts'
 
 const publicAddress = '93.184.216.34'
 const publicAddress6 = '2606:2800:220:1::34'

@@ -1,12 +1,12 @@
 /** Checks of endpoints through the API of a real server, from whichever worker gets the call. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { freePort, portOf } from '../support/kit/port.ts'
-import { until } from '../support/kit/until.ts'
-import { type Server, startServer } from '../support/server/server.ts'
+import { startServer, type Server } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
 
 const server = shared((owner) =>

@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { version } from '../../src/worker/own-node.ts'
+import { startRawSink } from '../support/webhook/raw-sink.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
 import { freePort } from '../support/kit/port.ts'
 import { until } from '../support/kit/until.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
-import { startRawSink } from '../support/webhook/raw-sink.ts'
-import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
 
 async function hookedBot(
   server: Server,

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
-import { freePort } from '../support/kit/port.ts'
-import { until } from '../support/kit/until.ts'
-import { TailReader } from '../support/producers/tail-reader.ts'
-import { killWorker } from '../support/server/kill-worker.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
+import { killWorker } from '../support/server/kill-worker.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { freePort } from '../support/kit/port.ts'
+import { recoveredSuccesses } from '../../src/delivery/attempts/recovery-watch.ts'
+import { until } from '../support/kit/until.ts'
 
 async function hookedBot(server: Server, url: string): Promise<number> {
   const { botId, token } = await server.register()

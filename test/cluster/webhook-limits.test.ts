@@ -1,9 +1,9 @@
 /** The operator's limit of deliveries per second, on a real server. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 /**
  * Requests of a test arrive through two event loops and a socket, some of them late on a busy machine. A limit that is

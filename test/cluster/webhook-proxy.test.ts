@@ -1,10 +1,10 @@
 /** A real server that uses a real proxy with a password, which is down for a while. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
-import { proxyObstacle, Tinyproxy } from '../support/programs/tinyproxy.ts'
 import { startServer } from '../support/server/server.ts'
+import { proxyObstacle, Tinyproxy } from '../support/programs/tinyproxy.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 const obstacle = proxyObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

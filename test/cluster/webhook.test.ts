@@ -3,15 +3,15 @@
  * once per second, so nearly every case has its own bot. Addresses other than loopback are only judged.
  */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { webhookActive } from '../support/bots/conflicts.ts'
-import { freePort } from '../support/kit/port.ts'
-import { until } from '../support/kit/until.ts'
+import { test, type TestContext } from 'node:test'
 import { makeCertificate } from '../support/network/certificates.ts'
 import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
 import { assertDone, assertRefused, infoOf } from '../support/webhook/webhook-answers.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 import { startHanging, uploadOf } from '../support/webhook/webhook-verification.ts'
+import { freePort } from '../support/kit/port.ts'
+import { webhookActive } from '../support/bots/conflicts.ts'
+import { until } from '../support/kit/until.ts'
 
 const invalidUrl = 'Bad Request: invalid webhook URL specified'
 const tooFast = 'Too Many Requests: retry after 1'

@@ -1,9 +1,9 @@
 /** The contract of stores with a fence: in memory, and in PostgreSQL behind a proxy that cuts connections. */
 import { test } from 'node:test'
 import { CuttingProxy } from '../support/network/cutting-proxy.ts'
+import { FencedMemoryShard } from '../support/store/fenced-memory-store.ts'
 import { postgresObstacle } from '../support/server/postgres.ts'
 import { databaseAt, PostgresShards } from '../support/server/postgres-shards.ts'
-import { FencedMemoryShard } from '../support/store/fenced-memory-store.ts'
 import { type FencedHarness, type FencedShard, fencedStoreContract } from './fenced-store.ts'
 import { storeContract } from './store.ts'
 

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { kinds } from '../../src/shard/kinds.ts'
-import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import { NotOwnerError } from '../../src/store/store-engine.ts'
+import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import type { Fate } from '../support/store/fenced-memory-store.ts'
 import { del, key, put } from './store.ts'
 

@@ -1,12 +1,12 @@
 /** The contract of stores, with PostgreSQL. */
 import { test } from 'node:test'
-import { parsePgUrl } from '../../src/api/pg-url.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import { PgReaders } from '../../src/nodes/postgres/pg-readers.ts'
 import { PgStore } from '../../src/nodes/postgres/pg-store.ts'
+import { parsePgUrl } from '../../src/api/pg-url.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
 import { initialize } from '../support/server/postgres-shards.ts'
-import { type StoreHarness, storeContract } from './store.ts'
+import { storeContract, type StoreHarness } from './store.ts'
 
 /** More than the contract opens. */
 const shards = 64

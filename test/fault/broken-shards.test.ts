@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import {
   cpSync,
   mkdtempSync,
@@ -9,6 +8,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -17,13 +17,13 @@ import { ShardMap } from '../../src/process/shard-map.ts'
 import { shardPath } from '../../src/shard/data-directory.ts'
 import { kinds } from '../../src/shard/kinds.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
-import { until } from '../support/kit/until.ts'
-import { TailReader } from '../support/producers/tail-reader.ts'
-import { postbote } from '../support/programs/postbote.ts'
-import { type RegisteredBot, type Server, send, startServer } from '../support/server/server.ts'
 import { addTables, tablesOf, zeroSector } from '../support/store/damaged-tables.ts'
+import { type RegisteredBot, type Server, send, startServer } from '../support/server/server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { until } from '../support/kit/until.ts'
 import { SimulatedDisk } from './power/simulated-disk.ts'
+import { postbote } from '../support/programs/postbote.ts'
 
 const shards = 4
 const map = new ShardMap({ shards, workers: 2 })

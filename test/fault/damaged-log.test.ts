@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/kit/clock.ts'
-import { damagedFiles } from '../../src/shard/data-directory.ts'
-import type { PushOperation } from '../../src/shard/operations.ts'
 import { openRecounted } from '../../src/shard/recovery/open-recounted.ts'
-import { Shard } from '../../src/shard/shard.ts'
+import { damagedFiles } from '../../src/shard/data-directory.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
+import type { PushOperation } from '../../src/shard/operations.ts'
+import { Shard } from '../../src/shard/shard.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const botId = 4_711

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { parsePgUrl } from '../../src/api/pg-url.ts'
 import { PgConnection } from '../../src/nodes/postgres/pg-connection.ts'
+import { parsePgUrl } from '../../src/api/pg-url.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
 
 const connectionFile = fileURLToPath(

@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SmallDisk, smallDiskObstacle } from '../support/kit/small-disk.ts'
-import { until } from '../support/kit/until.ts'
-import { PushLedger } from '../support/producers/push-ledger.ts'
-import { postbote } from '../support/programs/postbote.ts'
 import { startBalancedCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards } from '../support/server/database.ts'
+import { postbote } from '../support/programs/postbote.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { SmallDisk, smallDiskObstacle } from '../support/kit/small-disk.ts'
+import { until } from '../support/kit/until.ts'
 
 const settledMsMax = 60_000
 /** Few segments of the log, so that it soon needs another one. */

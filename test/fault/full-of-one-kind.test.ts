@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { onlyWithAll } from '../support/kit/drawn-runs.ts'
-import { until } from '../support/kit/until.ts'
 import { startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 import { SimulatedDisk } from './power/simulated-disk.ts'
 
 /** While the disk has no room for some files, pushes fail, and the shard is opened again and again. */

@@ -11,27 +11,27 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { describeDamage } from '../../src/features/repair/describe-damage.ts'
-import { finishRepair, type Repaired, repairShard } from '../../src/features/repair/repair-shard.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import { describeDamage } from '../../src/features/repair/describe-damage.ts'
 import { updateIdEnd } from '../../src/shard/records/record-keys.ts'
-import type { StoredQueue } from '../../src/shard/records/stored-records.ts'
-import type { RescueOptions } from '../../src/shard/recovery/rescue-records.ts'
-import { Shard } from '../../src/shard/shard.ts'
-import { shardRecords } from '../../src/shard/shard-records.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
+import { finishRepair, type Repaired, repairShard } from '../../src/features/repair/repair-shard.ts'
+import type { RescueOptions } from '../../src/shard/recovery/rescue-records.ts'
+import { Shard } from '../../src/shard/shard.ts'
 import type { StoreOperation } from '../../src/store/store.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import type { StoredQueue } from '../../src/shard/records/stored-records.ts'
 import {
-  levelShardBot as bot,
   botOperations,
   editFile,
   filesWith,
   levelShard,
+  levelShardBot as bot,
   replaceDirectory,
   updateOperation,
 } from '../support/store/level-shard.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { shardRecords } from '../../src/shard/shard-records.ts'
 
 const floor = 20
 const end = 600

@@ -11,8 +11,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { Luck } from '../support/simulation/luck.ts'
-import { decided, differenceOf } from './native/difference-of.ts'
 import { drawChunk } from './native/draw-chunk.ts'
+import { decided, differenceOf } from './native/difference-of.ts'
 import { minimized } from './native/minimized.ts'
 
 const chunks = Number(process.env['FUZZ_CHUNKS'] ?? drawnRuns(100_000))

@@ -1,8 +1,8 @@
 /** NDJSON streams of pairs. Each pair has a known result and at most one error. */
 import fc from 'fast-check'
+import type { WireCase, World } from './wire-case.ts'
 import { bytesOf, framing } from './encodings.ts'
 import { headers } from './headers.ts'
-import type { WireCase, World } from './wire-case.ts'
 
 /** Latin-1: one character, one byte. */
 interface Pair {

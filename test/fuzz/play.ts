@@ -4,8 +4,8 @@
  */
 import { connect, type Socket } from 'node:net'
 import { AnswerReader } from './answer-reader.ts'
-import { complaintAbout } from './verdict.ts'
 import type { Conversation, Delivery } from './wire-case.ts'
+import { complaintAbout } from './verdict.ts'
 
 export interface PlayOptions {
   readonly ports: Readonly<Record<Conversation['listener'], number>>

@@ -12,18 +12,18 @@
  *     FUZZ_TLS=1               all of it through TLS
  */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { budgetWaitersPerDebtorMax } from '../../src/admission/budgets/budget-gate.ts'
-import { drawnRuns } from '../support/kit/drawn-runs.ts'
-import { until } from '../support/kit/until.ts'
-import { startBehindTls } from '../support/network/tls-front.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
+import { startBehindTls } from '../support/network/tls-front.ts'
+import { until } from '../support/kit/until.ts'
 import { conversations } from './conversations.ts'
 import { ControlBot, Feeder, makeWorld } from './fuzz-world.ts'
 import { play } from './play.ts'
-import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
 import type { Conversation } from './wire-case.ts'
+import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
 
 const casesWanted = Number(process.env['FUZZ_CASES'] ?? drawnRuns(15_000))
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')

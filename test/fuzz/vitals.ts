@@ -1,8 +1,8 @@
 /** What the processes of a server hold, according to the system and /metrics, to find leaks. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { until } from '../support/kit/until.ts'
 import type { Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 /** The server must be started with this file loaded. */
 export const tellMemoryFile = fileURLToPath(new URL('tell-memory.js', import.meta.url))

@@ -5,14 +5,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { operatorEventTypes } from '../../src/kit/operator-event.ts'
 import { commandTable } from '../../src/modules/command-table.ts'
+import { operatorEventTypes } from '../../src/kit/operator-event.ts'
 import { programObstacle } from '../support/kit/program-obstacle.ts'
+import { startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { yamlDocuments, yamlObstacle } from '../support/kit/yaml.ts'
-import { outputOf } from '../support/programs/postbote.ts'
-import { startServer } from '../support/server/server.ts'
 import { alertCases, evaluatedAfterMinutes } from './alert-cases.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 
 const folder = new URL('../../../docs/run/alerts/', import.meta.url)
 

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { stopMsMax } from '../../scripts/service-limits.ts'
 import { parseConfig } from '../../src/config/config.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { yamlDocuments, yamlObstacle } from '../support/kit/yaml.ts'
 import { issueCertificate } from '../support/network/certificates.ts'
 import { nginxObstacle } from '../support/programs/nginx.ts'
 import { root } from '../support/server/package-user.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { yamlDocuments, yamlObstacle } from '../support/kit/yaml.ts'
 
 interface Compose {
   readonly services: {

@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { root } from '../support/server/package-user.ts'
 import { programObstacle } from '../support/kit/program-obstacle.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { root } from '../support/server/package-user.ts'
 
 const skip = programObstacle('aarch64-linux-gnu-gcc')
 /** `e_machine` of an ELF header (ELF-64 Object File Format, 4). */

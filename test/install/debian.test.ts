@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import {
   attempt,
   booted,
@@ -15,6 +14,7 @@ import {
   noDebian as skip,
 } from '../support/programs/debian-machine.ts'
 import { root } from '../support/server/package-user.ts'
+import { until } from '../support/kit/until.ts'
 
 const environment = join(debian, 'etc/postbote/environment')
 const own = ['--dir', '/var/lib/postbote']

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/kit/until.ts'
 import { builtImageObstacle, Container, podman } from '../support/programs/podman.ts'
+import { until } from '../support/kit/until.ts'
 
 const skip = builtImageObstacle()
 /** For what takes a second or two: an emulated processor is ten times as slow. */

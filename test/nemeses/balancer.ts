@@ -4,9 +4,9 @@
  * respond twice in a row is taken out of the list, and the requests that wait for it are cut. If none responds, each is tried.
  */
 import { Agent } from 'node:http'
-import { wait } from '../support/server/database.ts'
-import { type Answer, type Call, type Server, send } from '../support/server/server.ts'
+import { type Answer, type Call, send, type Server } from '../support/server/server.ts'
 import type { Luck } from '../support/simulation/luck.ts'
+import { wait } from '../support/server/database.ts'
 
 const checkPeriodMs = 200
 /** A busy machine takes a while, and a frozen node should not hold requests for longer than a take-over takes. */

@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { wait } from '../support/server/database.ts'
-import { postgresObstacle } from '../support/server/postgres.ts'
 import type { TestEnd } from '../support/server/server.ts'
+import { postgresObstacle } from '../support/server/postgres.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import { nemesisEvents, patroniEvents } from './nemesis-events.ts'
 import { nemesisTable } from './nemesis-table.ts'
-import { type Measurement, type NemesisEvent, NemesisWorld } from './nemesis-world.ts'
 import { patroniObstacle } from './patroni-pair.ts'
+import { type Measurement, type NemesisEvent, NemesisWorld } from './nemesis-world.ts'
 
 const names = Object.keys(nemesisEvents)
 const patroniNames = Object.keys(patroniEvents)

@@ -4,10 +4,10 @@
  * send the rest beside its successor, so a delivery counts from its last byte.
  */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { portOf } from '../support/kit/port.ts'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { wait } from '../support/server/database.ts'
+import { portOf } from '../support/kit/port.ts'
 import type { EndingTest } from '../support/server/server.ts'
 
 const deliveryMs = 3

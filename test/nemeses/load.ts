@@ -9,8 +9,6 @@
  *
  * Requests have a time limit of their own. Clients do not obey Retry-After: they measure when the server is back.
  */
-
-import { until } from '../support/kit/until.ts'
 import {
   freshHints,
   type Hints,
@@ -22,6 +20,7 @@ import type { PairResult, RawPushStream } from '../support/producers/raw-push-st
 import { wait } from '../support/server/database.ts'
 import type { Answer, RegisteredBot } from '../support/server/server.ts'
 import type { Luck } from '../support/simulation/luck.ts'
+import { until } from '../support/kit/until.ts'
 import type { Balancer, Seat } from './balancer.ts'
 import type { BotLedger } from './bot-ledger.ts'
 import { largeBytes } from './ordered-pushes.ts'

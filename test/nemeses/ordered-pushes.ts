@@ -9,8 +9,10 @@
  *
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
  */
-
+import { Pulse } from './pulse.ts'
 import { ownerWaitMsMax } from '../../src/api/limits.ts'
+import { wait } from '../support/server/database.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
 import {
   freshHints,
   type Hints,
@@ -18,11 +20,8 @@ import {
   PushStreams,
   staleHints,
 } from '../support/producers/push-streams.ts'
-import { RawConnection } from '../support/producers/raw-http.ts'
 import type { PairResult } from '../support/producers/raw-push-stream.ts'
-import { wait } from '../support/server/database.ts'
 import type { Server } from '../support/server/server.ts'
-import { Pulse } from './pulse.ts'
 
 /** Pushes that are sent in one go, and the pause between two such bursts. */
 const burst = 8

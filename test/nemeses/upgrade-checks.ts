@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import type { OutgoingHttpHeaders } from 'node:http'
-import { until } from '../support/kit/until.ts'
 import { KeyUser } from '../support/server/key-user.ts'
-import { type Answer, type Server, send } from '../support/server/server.ts'
+import { send, type Answer, type Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 import type { UpgradeLoad } from './upgrade-load.ts'
 
 /** Events of a node pass through the database before another node shows them. */

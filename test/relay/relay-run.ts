@@ -1,7 +1,7 @@
 /** A run of kills: each boundary and each victim in turn, in an order that the seed draws. */
 import type { EndingTest } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
-import { type Boundary, boundaries, RelayWorld, type RelayWorldOptions } from './relay-world.ts'
+import { boundaries, type Boundary, RelayWorld, type RelayWorldOptions } from './relay-world.ts'
 
 export interface RelayRunOptions extends Pick<RelayWorldOptions, 'kind'> {
   readonly kills: number

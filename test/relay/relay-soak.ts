@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { postgresObstacle } from '../support/server/postgres.ts'
 import type { TestEnd } from '../support/server/server.ts'
+import { postgresObstacle } from '../support/server/postgres.ts'
 import { relayReport } from './relay-report.ts'
 import { type RelayRun, runRelayKills } from './relay-run.ts'
 

@@ -8,8 +8,8 @@
  */
 import { PollingBot } from '../support/bots/polling-bot.ts'
 import { until } from '../support/kit/until.ts'
-import { Origin } from '../support/origin/origin.ts'
 import { drivenText, type OriginGate } from '../support/origin/origin-calls.ts'
+import { Origin } from '../support/origin/origin.ts'
 import { relayedBot, relayFlags } from '../support/origin/relay-server.ts'
 import { botOf } from '../support/server/bot-of.ts'
 import { wait } from '../support/server/database.ts'

@@ -11,7 +11,7 @@ import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../src/kit/clock.ts'
 import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { type NemesisKind, nemesisKinds } from '../support/simulation/nemesis.ts'
-import { replay, type SimulationResults, shrink } from '../support/simulation/run-simulations.ts'
+import { replay, shrink, type SimulationResults } from '../support/simulation/run-simulations.ts'
 
 const { SEED, SEEDS = drawnRuns(2_500), FIRST = '1', WITHOUT = '' } = process.env
 const withoutKinds = new Set(WITHOUT.split(',').filter(isKind))

@@ -7,13 +7,13 @@ import { unreachable } from '../../src/kit/errors.ts'
 import type { DiskKind } from '../fault/power/disk-journal.ts'
 import type { SimulatedDisk } from '../fault/power/simulated-disk.ts'
 import { isRunning } from '../support/kit/is-running.ts'
-import { sendSignal } from '../support/kit/send-signal.ts'
-import { until } from '../support/kit/until.ts'
 import type { Luck } from '../support/simulation/luck.ts'
+import { until } from '../support/kit/until.ts'
 import type { FaultKind } from './fault-plan.ts'
 import { type Ledger, nowMs } from './ledger.ts'
 import type { ServerLives } from './server-lives.ts'
 import { pause } from './soak-process.ts'
+import { sendSignal } from '../support/kit/send-signal.ts'
 
 export interface NemesisOptions {
   readonly disk: SimulatedDisk

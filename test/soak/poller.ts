@@ -3,7 +3,7 @@
  * oldest update, like a bot that was restarted. A dropping bot also asks to drop its pending updates.
  */
 import { nowMs } from './ledger.ts'
-import { type NamedUpdate, nameOf } from './named-update.ts'
+import { nameOf, type NamedUpdate } from './named-update.ts'
 import { HttpCaller, pause, type SoakBot, SoakProcess } from './soak-process.ts'
 
 const soak = new SoakProcess()

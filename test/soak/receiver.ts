@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { nowMs } from './ledger.ts'
-import { type NamedUpdate, nameOf } from './named-update.ts'
+import { nameOf, type NamedUpdate } from './named-update.ts'
 import { pause, SoakProcess } from './soak-process.ts'
 
 const soak = new SoakProcess()

@@ -3,7 +3,7 @@
  * is searched for lines that must never appear.
  */
 import { appendFileSync } from 'node:fs'
-import { type Place, ServerProcess, send } from '../support/server/server.ts'
+import { type Place, send, ServerProcess } from '../support/server/server.ts'
 import { type Ledger, nowMs } from './ledger.ts'
 import { pause } from './soak-process.ts'
 

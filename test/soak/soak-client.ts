@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, send } from '../support/server/server.ts'
 import { type Ledger, nowMs } from './ledger.ts'
-import { type NamedUpdate, nameOf } from './named-update.ts'
+import { nameOf, type NamedUpdate } from './named-update.ts'
 import type { ServerLives } from './server-lives.ts'
 import { pause, type SoakBot, type SoakTask } from './soak-process.ts'
 

@@ -19,8 +19,8 @@ import { checkLedgers, type SoakVerdict } from './check-ledgers.ts'
 import { type FaultKind, FaultPlan } from './fault-plan.ts'
 import { Ledger, nowMs, readLedger } from './ledger.ts'
 import { Nemesis } from './nemesis.ts'
-import { ServerLives } from './server-lives.ts'
 import { SoakClient } from './soak-client.ts'
+import { ServerLives } from './server-lives.ts'
 import { pause, type SoakBot, type SoakTask } from './soak-process.ts'
 
 export interface SoakOptions {

@@ -11,10 +11,10 @@
  *     +-- up to `uncountedBodyBytes` nothing is counted at all
  */
 import assert from 'node:assert/strict'
+import type { Counters } from '../../kit/surroundings.ts'
 import type { BodyReservation } from '../../http/body.ts'
 import { bodyPiecesPerCharge } from '../../http/limits.ts'
 import { kib } from '../../kit/limits.ts'
-import type { Counters } from '../../kit/surroundings.ts'
 
 /** The sender of a body. */
 export interface BodySender {

@@ -3,12 +3,12 @@
  * the sender of a body is and what share each sender has; `limits.ts` has the sizes and their reasons.
  */
 import type { IncomingMessage } from 'node:http'
+import type { Counters } from '../../kit/surroundings.ts'
+import { BodyBudget, type BodySender } from './body-budget.ts'
 import { type Client, type ClientOf, keyAccount } from '../../http/client.ts'
 import { requestOrigin } from '../../http/connection-origin.ts'
 import type { ListenerKind } from '../../http/listener.ts'
 import { mib } from '../../kit/limits.ts'
-import type { Counters } from '../../kit/surroundings.ts'
-import { BodyBudget, type BodySender } from './body-budget.ts'
 
 export type BodyBudgets = Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
 

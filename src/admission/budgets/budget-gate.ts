@@ -28,15 +28,15 @@
  */
 import assert from 'node:assert/strict'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { type ClientOf, keyAccount } from '../../http/client.ts'
-import { loopCostFreeMs } from '../../http/limits.ts'
-import type { LoopPayer } from '../../http/loop-payer.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { kib } from '../../kit/limits.ts'
+import { loopCostFreeMs } from '../../http/limits.ts'
+import { type ClientOf, keyAccount } from '../../http/client.ts'
 import { holdReading } from '../connections/hold-reading.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'
+import type { LoopPayer } from '../../http/loop-payer.ts'
+import { kib } from '../../kit/limits.ts'
 
 export interface BudgetGateOptions {
   readonly clock: Clock

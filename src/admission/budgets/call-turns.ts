@@ -15,11 +15,11 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { pipelinedPerTurnMax } from '../../http/limits.ts'
-import { unwatchClose, watchClose } from '../../http/once-closed.ts'
 import type { Clock } from '../../kit/clock.ts'
-import { Fifo } from '../../kit/fifo.ts'
 import { holdReading } from '../connections/hold-reading.ts'
+import { unwatchClose, watchClose } from '../../http/once-closed.ts'
+import { Fifo } from '../../kit/fifo.ts'
+import { pipelinedPerTurnMax } from '../../http/limits.ts'
 
 type Start = (request: IncomingMessage, response: ServerResponse) => void
 

@@ -11,8 +11,8 @@
  * have limits of their own.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { LoopPayer } from '../../http/loop-payer.ts'
 import type { Clock } from '../../kit/clock.ts'
+import type { LoopPayer } from '../../http/loop-payer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -6,9 +6,8 @@
  * takes a system call, so it is read once in several pieces, and the limit may include what came in between: a few pieces,
  * a millisecond of many, or whatever else the process did in 10 ms.
  */
-
-import { loopCostFreeMs } from '../../http/limits.ts'
 import type { Clock } from '../../kit/clock.ts'
+import { loopCostFreeMs } from '../../http/limits.ts'
 
 /** The CPU time is read at most this often, and once in so many pieces; a reading takes 1 us, and far more in some sandboxes. */
 const loopCpuReadingMs = 1

@@ -8,9 +8,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { type Clock, every, type Timer } from '../../kit/clock.ts'
 import { connectionsCheckMs } from '../../http/limits.ts'
 import { incomingOf, isAnswered } from '../../http/native-handle.ts'
-import { type Clock, every, type Timer } from '../../kit/clock.ts'
 
 export class BodyDeadline {
   readonly #clock: Clock

@@ -17,13 +17,13 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '../../kit/clock.ts'
 import { hasBody } from '../../http/body.ts'
 import type { ClientOf } from '../../http/client.ts'
 import type { ConnectionOrigin } from '../../http/connection-origin.ts'
-import type { ListenerKind } from '../../http/listener.ts'
+import { ConnectionPlaces, type ConnectionPlace } from './connection-places.ts'
 import { incomingOf, isAnswered } from '../../http/native-handle.ts'
-import type { Clock } from '../../kit/clock.ts'
-import { type ConnectionPlace, ConnectionPlaces } from './connection-places.ts'
+import type { ListenerKind } from '../../http/listener.ts'
 
 export interface ClientConnectionsOptions {
   readonly clock: Clock

@@ -26,8 +26,8 @@
  */
 import assert from 'node:assert/strict'
 import { clientAddress as addressCounted, keyAccount } from '../../http/client.ts'
-import type { ConnectionOrigin } from '../../http/connection-origin.ts'
 import type { ListenerKind } from '../../http/listener.ts'
+import type { ConnectionOrigin } from '../../http/connection-origin.ts'
 
 const givingStates = ['headless', 'idle', 'receiving', 'resting', 'held'] as const
 

@@ -9,8 +9,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { bytesBeingRead } from '../../http/native-handle.ts'
 import type { Clock } from '../../kit/clock.ts'
+import { bytesBeingRead } from '../../http/native-handle.ts'
 
 export class PipelineLimit {
   readonly #clock: Pick<Clock, 'soon'>

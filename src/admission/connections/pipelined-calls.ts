@@ -18,9 +18,9 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { responseBeingWritten } from '../../http/native-handle.ts'
-import { botIdOfTarget } from '../../http/target.ts'
 import { holdReading } from './hold-reading.ts'
+import { botIdOfTarget } from '../../http/target.ts'
+import { responseBeingWritten } from '../../http/native-handle.ts'
 
 export interface PipelinedCall {
   readonly response: ServerResponse

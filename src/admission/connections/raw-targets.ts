@@ -12,11 +12,11 @@
  */
 import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { PostboteError } from '../../kit/errors.ts'
 import { GrowingBody } from '../../http/growing-body.ts'
 import { headerBytesMax } from '../../http/limits.ts'
-import { type ParserError, parseFrom } from '../../http/native-handle.ts'
-import { PostboteError } from '../../kit/errors.ts'
 import { lineEndIn, requestLineStart, withEncodedTarget } from './request-line-start.ts'
+import { parseFrom, type ParserError } from '../../http/native-handle.ts'
 
 export class RawTargets {
   /** The beginnings of lines whose ends have not arrived. */

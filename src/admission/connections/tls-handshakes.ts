@@ -14,20 +14,20 @@
 import assert from 'node:assert/strict'
 import { constants, createPrivateKey } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
-import { limitTls } from '../../delivery/endpoint/tls-context.ts'
+import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
+import type { Clock, Timer } from '../../kit/clock.ts'
 import { clientAddress as countedAddress, isShared } from '../../http/client.ts'
+import { LoopBudget } from '../budgets/loop-budget.ts'
+import { Fifo } from '../../kit/fifo.ts'
 import type { ConnectionOrigin } from '../../http/connection-origin.ts'
+import { limitTls } from '../../delivery/endpoint/tls-context.ts'
+import { connectionBelow, leaveUnread } from '../../http/native-handle.ts'
 import {
   type ListenerCertificate,
   type ListenerCertificates,
   type ListenerKind,
   listenerKinds,
 } from '../../http/listener.ts'
-import { connectionBelow, leaveUnread } from '../../http/native-handle.ts'
-import type { Clock, Timer } from '../../kit/clock.ts'
-import { Fifo } from '../../kit/fifo.ts'
-import { LoopBudget } from '../budgets/loop-budget.ts'
 
 export interface TlsHandshakesOptions {
   readonly clock: Clock

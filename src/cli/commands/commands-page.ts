@@ -1,6 +1,5 @@
 /** The complete text of docs/reference/cli.md. Pure. */
 import type { OptionRow } from '../../config/config-options.ts'
-import { remoteOptions } from '../remote/private-api-of.ts'
 import {
   type CommandRow,
   isServerOption,
@@ -8,6 +7,7 @@ import {
   serverOptionNamesOf,
   synopsisOf,
 } from './command-row.ts'
+import { remoteOptions } from '../remote/private-api-of.ts'
 import { exitCodes } from './run-command.ts'
 
 const remoteOptionNames = new Set<string>(remoteOptions.map(({ name }) => name))

@@ -1,7 +1,6 @@
 /** `postbote --help`, and the help of one command or of several that share their first word. */
-
+import { helpText as serverOptionsHelp, helpWidth, wrapped } from '../../config/config-text.ts'
 import type { OptionRow } from '../../config/config-options.ts'
-import { helpWidth, helpText as serverOptionsHelp, wrapped } from '../../config/config-text.ts'
 import { type CommandRow, type ParsedCommand, serverOptions, synopsisOf } from './command-row.ts'
 
 /** Where the sentences begin, if the lines are long enough for two columns. */

@@ -5,12 +5,6 @@
 import { X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { connect } from 'node:tls'
-import type { Config } from '../../config/config.ts'
-import { type Clock, utcText } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/errors.ts'
-import { bad, type Finding, good, warn } from '../../kit/finding.ts'
-import { endingSoonMs } from '../../kit/limits.ts'
-import { isOpenToAll } from '../../store/open-to-all.ts'
 import {
   type CertificateFiles,
   certificateEndMs,
@@ -18,8 +12,14 @@ import {
   certificateProblem,
   readCertificate,
 } from '../../worker/read-certificates.ts'
+import { endingSoonMs } from '../../kit/limits.ts'
+import { type Clock, utcText } from '../../kit/clock.ts'
+import type { Config } from '../../config/config.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { isOpenToAll } from '../../store/open-to-all.ts'
 import { answerMsMax } from '../limits.ts'
 import { statusOf } from '../serve/command-socket.ts'
+import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 
 export async function examineCertificates(
   config: Config,

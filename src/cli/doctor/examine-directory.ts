@@ -2,13 +2,13 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { type AddedType, AddedTypesError, numberedTypes } from '../../kit/added-type.ts'
 import { messageOf } from '../../kit/errors.ts'
-import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import { damagedFiles, readAdminKey } from '../../shard/data-directory.ts'
 import { readDirectoryRecord } from '../../shard/records/directory-record.ts'
 import { shardTroubles } from '../../shard/recovery/shard-marks.ts'
-import { levelEngine } from '../../store/level/level-engine.ts'
 import { isOpenToAll } from '../../store/open-to-all.ts'
 import { isMissing } from '../../store/read-if-there.ts'
+import { levelEngine } from '../../store/level/level-engine.ts'
+import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import { damageText } from '../../store/shard-damaged.ts'
 
 export interface DirectoryFacts {

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'
+import { mib } from '../../kit/limits.ts'
 import { messageOf } from '../../kit/errors.ts'
 import { bad, type Finding, good, warn } from '../../kit/finding.ts'
-import { mib } from '../../kit/limits.ts'
 import type { StoreFiles } from '../../store/store-files.ts'
 
 /** A start takes this much on the disk besides the logs of its shards: the file that its processes share has 21 MiB. */

@@ -3,21 +3,20 @@
  * clock, the ports, and the way to webhooks. It changes nothing, except that it writes and removes a small file, and sends
  * no packet beyond this machine unless a proxy or a webhook is given.
  */
-
-import { dirname, resolve } from 'node:path'
-import type { Config } from '../../config/config.ts'
 import { givenTypes } from '../../kit/added-type.ts'
+import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'
-import type { Finding } from '../../kit/finding.ts'
-import { levelEngine } from '../../store/level/level-engine.ts'
+import type { Config } from '../../config/config.ts'
 import { exists } from '../../store/read-if-there.ts'
-import { examineClock } from '../examine-clock.ts'
+import { levelEngine } from '../../store/level/level-engine.ts'
 import { examineCertificates } from './examine-certificates.ts'
+import { examineClock } from '../examine-clock.ts'
 import { examineDirectory } from './examine-directory.ts'
 import { examineDisk, roomToStart } from './examine-disk.ts'
 import { examineNetwork } from './examine-network.ts'
 import { examinePorts } from './examine-ports.ts'
 import { examineProcess } from './examine-process.ts'
+import type { Finding } from '../../kit/finding.ts'
 
 /** What was found out about the machine or about one database. */
 export interface Examined {

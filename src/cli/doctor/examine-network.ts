@@ -6,10 +6,16 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { resolve as absolute } from 'node:path'
+import type { Clock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
-import { proxyFailureOf } from '../../delivery/attempts/failure.ts'
+import { compileBlocklist, isBlocked } from '../../http/blocklist.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { statusOf } from '../serve/command-socket.ts'
+import { bad, type Finding, good } from '../../kit/finding.ts'
 import { createConnector } from '../../delivery/endpoint/connector.ts'
+import type { Proxy } from '../../http/server-origin.ts'
 import { type Endpoint, parseEndpoint } from '../../delivery/endpoint/endpoint.ts'
+import { proxyFailureOf } from '../../delivery/attempts/failure.ts'
 import {
   createHostLookup,
   readHostsFile,
@@ -17,13 +23,7 @@ import {
 } from '../../delivery/endpoint/host-lookup.ts'
 import { trustRoots } from '../../delivery/endpoint/trust-roots.ts'
 import { verifyEndpoint, type WebhookNetwork } from '../../delivery/endpoint/verify.ts'
-import { compileBlocklist, isBlocked } from '../../http/blocklist.ts'
-import type { Proxy } from '../../http/server-origin.ts'
-import type { Clock } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/errors.ts'
-import { bad, type Finding, good } from '../../kit/finding.ts'
 import { answerMsMax } from '../limits.ts'
-import { statusOf } from '../serve/command-socket.ts'
 
 export async function examineNetwork(
   config: Config,

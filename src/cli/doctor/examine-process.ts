@@ -1,7 +1,7 @@
 /** Node.js and the limits of its processes. */
 import { readFileSync } from 'node:fs'
-import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import { workerConnectionLimit } from '../../process/connection-limit.ts'
+import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 
 /** What docs/run/operations.md advises. */
 const descriptorsAdvised = 65_536

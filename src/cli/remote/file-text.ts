@@ -3,9 +3,9 @@
  * arguments, and what may be long from standard input.
  */
 import { readFile } from 'node:fs/promises'
-import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
 import { messageOf } from '../../kit/errors.ts'
+import { text as textOf } from 'node:stream/consumers'
 
 /**
  * Returns the text of a file without white space at its ends.

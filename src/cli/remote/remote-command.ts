@@ -9,18 +9,8 @@
  *     it is about a queue     --test
  *     result                  what people read: result-lines.ts
  */
-
+import { parseAddedType } from '../../kit/added-type.ts'
 import { type TProperties, type TSchema, Type } from 'typebox'
-import {
-  type BodyOf,
-  type Operation,
-  type OperationRow,
-  type QueryOf,
-  querySchema,
-  type ResultOf,
-} from '../../api/operation.ts'
-import type { CallResult, InputOf } from '../../api/target-of.ts'
-import type { OptionRow } from '../../config/config-options.ts'
 import {
   anyText,
   decimal,
@@ -31,8 +21,17 @@ import {
   refused,
   wholeNumber,
 } from '../../config/config-values.ts'
-import { parseAddedType } from '../../kit/added-type.ts'
+import type { OptionRow } from '../../config/config-options.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../kit/limits.ts'
+import {
+  type BodyOf,
+  type Operation,
+  type OperationRow,
+  type QueryOf,
+  querySchema,
+  type ResultOf,
+} from '../../api/operation.ts'
+import type { CallResult, InputOf } from '../../api/target-of.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
 import { printResult, tellIncomplete } from '../output/print-result.ts'

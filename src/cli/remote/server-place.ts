@@ -15,9 +15,9 @@ import type { Socket } from 'node:net'
 import { relative } from 'node:path'
 import { TLSSocket } from 'node:tls'
 import type { ServerConnectionOptions } from '../../../clients/typescript/server-connection.ts'
+import { systemClock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
 import { isSocketPath } from '../../config/config-values.ts'
-import { systemClock } from '../../kit/clock.ts'
 import {
   askServer,
   isForbidden,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
+import { describeAddress, type ListenAddress, type ListenerOptions } from '../../http/listener.ts'
 import type { Config } from '../../config/config.ts'
 import { isSocketPath } from '../../config/config-values.ts'
-import { describeAddress, type ListenAddress, type ListenerOptions } from '../../http/listener.ts'
 
 /** Returns the two listeners that the options name. */
 export function listenersOf(config: Config): readonly ListenerOptions[] {

@@ -11,9 +11,9 @@
  * A server without a service manager, and one whose service manager does not listen any more, runs as usual.
  */
 import { type Clock, every } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/errors.ts'
 import type { Log } from '../../kit/surroundings.ts'
 import type { PrimaryPhase } from '../../process/primary/primary.ts'
+import { messageOf } from '../../kit/errors.ts'
 
 /** This many notices wait for the service manager. Past that the oldest is dropped, because newer ones replace it. */
 export const noticesWaitingMax = 16

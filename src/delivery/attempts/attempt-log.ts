@@ -18,11 +18,11 @@
  * count for the health.
  */
 
-import { webhookAttemptsKept } from '../../kit/limits.ts'
 import { recordOf } from '../../kit/record-of.ts'
+import { webhookAttemptsKept } from '../../kit/limits.ts'
+import { DeliveryHistory, type HistoryMinute } from '../delivery-history.ts'
 import type { AttemptsRecord } from '../../shard/records/attempts-record.ts'
 import type { StoredFailures } from '../../shard/records/bot-record.ts'
-import { DeliveryHistory, type HistoryMinute } from '../delivery-history.ts'
 import { webhookHealthRecentMs } from '../limits.ts'
 import { type Attempt, attemptsOf, attemptsRecord, type RecordedAttempt } from './attempt.ts'
 

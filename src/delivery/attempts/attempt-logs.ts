@@ -4,11 +4,11 @@
  * log; they return it with `keep`.
  */
 
-import { mib } from '../../kit/limits.ts'
 import type { AttemptsRecord } from '../../shard/records/attempts-record.ts'
 import type { StoredFailures } from '../../shard/records/bot-record.ts'
+import { mib } from '../../kit/limits.ts'
 import { webhookHealthRecentMs } from '../limits.ts'
-import { type AnswerRoom, AttemptLog } from './attempt-log.ts'
+import { AttemptLog, type AnswerRoom } from './attempt-log.ts'
 
 /**
  * The attempts of this many webhooks are kept per worker: 66 MB if all of them are busy and failing, of which 26 MB are

@@ -4,11 +4,11 @@
  */
 
 import type { Clock } from '../../kit/clock.ts'
-import type { Moment } from '../state.ts'
 import type { Attempt } from './attempt.ts'
 import type { AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import { isFailing } from './health.ts'
 import { RecoveryWatch } from './recovery-watch.ts'
+import type { Moment } from '../state.ts'
 
 export interface DeliveryCounters {
   add(outcome: AttemptOutcome, n: number): void

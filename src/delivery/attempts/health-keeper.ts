@@ -3,9 +3,9 @@
  * webhook begins or ceases to fail, and when the stored failure has become old.
  */
 import type { Clock, Timer } from '../../kit/clock.ts'
-import type { WebhookRecord } from '../../shard/records/bot-record.ts'
 import type { AttemptLog } from './attempt-log.ts'
 import { isFailing } from './health.ts'
+import type { WebhookRecord } from '../../shard/records/bot-record.ts'
 
 /**
  * What the health of a webhook depends on is stored when it begins or ceases to fail, this often at most. Chosen: an endpoint

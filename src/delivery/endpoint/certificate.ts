@@ -11,8 +11,8 @@
 
 import { X509Certificate } from 'node:crypto'
 import { PostboteError } from '../../kit/errors.ts'
-import { kib, mib } from '../../kit/limits.ts'
 import { badWebhook } from './endpoint.ts'
+import { kib, mib } from '../../kit/limits.ts'
 
 const anyHeader = Buffer.from('-----BEGIN ')
 const header = '-----BEGIN CERTIFICATE-----'

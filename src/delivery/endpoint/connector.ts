@@ -19,15 +19,15 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls'
-import type { Proxy } from '../../http/server-origin.ts'
 import type { Clock } from '../../kit/clock.ts'
-import { kib } from '../../kit/limits.ts'
-import { PerTurn } from '../../kit/per-turn.ts'
-import { statusWords } from '../attempts/classify-response.ts'
-import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from '../attempts/failure.ts'
+import type { Proxy } from '../../http/server-origin.ts'
 import { webhookAddressesMax } from '../limits.ts'
+import { statusWords } from '../attempts/classify-response.ts'
 import type { Endpoint } from './endpoint.ts'
+import { PerTurn } from '../../kit/per-turn.ts'
+import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from '../attempts/failure.ts'
 import { tlsContext } from './tls-context.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** What a webhook connects to. It belongs to one webhook and to one setting of it. */
 export interface ConnectTarget {

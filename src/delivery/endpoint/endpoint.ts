@@ -7,8 +7,8 @@
  */
 
 import { isIP } from 'node:net'
-import { percentEncoded, requestPath } from '../../http/plain-target.ts'
 import { PostboteError } from '../../kit/errors.ts'
+import { percentEncoded, requestPath } from '../../http/plain-target.ts'
 import { webhookUrlLengthMax } from '../limits.ts'
 
 export interface Endpoint {

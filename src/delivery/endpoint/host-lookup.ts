@@ -8,9 +8,9 @@
 import { lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
-import { isPlainAddress } from '../../http/ip-address.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PerTurn } from '../../kit/per-turn.ts'
+import { isPlainAddress } from '../../http/ip-address.ts'
 import { codeOf } from '../attempts/failure.ts'
 
 /** Returns all addresses of a name. Rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */

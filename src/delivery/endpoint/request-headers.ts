@@ -1,7 +1,6 @@
 /** The headers of the requests to a webhook, as they are sent and as operators see them. */
-
-import { signatureHeaderNames } from '../../http/protocol-headers.ts'
 import type { Endpoint } from './endpoint.ts'
+import { signatureHeaderNames } from '../../http/protocol-headers.ts'
 
 /** A header as operators see it. */
 export interface ShownHeader {

@@ -8,13 +8,13 @@
  * This file keeps no timer: the dispatcher calls `refreshIfDue` while it delivers, so an idle bot costs nothing.
  */
 
-import { isPlainAddress } from '../../http/ip-address.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
-import { lookupFailureOf, WebhookFailure } from '../attempts/failure.ts'
 import { webhookAddressesMax } from '../limits.ts'
+import { lookupFailureOf, WebhookFailure } from '../attempts/failure.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HostLookup } from './host-lookup.ts'
+import { isPlainAddress } from '../../http/ip-address.ts'
 import { type KnownAddresses, noAddresses } from './known-addresses.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 
 /** Tells for each address whether it may be connected to, in the same order. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>

@@ -5,12 +5,12 @@
  */
 
 import type { Socket } from 'node:net'
-import { isPlainAddress } from '../../http/ip-address.ts'
-import { type Clock, sleep } from '../../kit/clock.ts'
-import { failureOf, noNameServerAnswer, WebhookFailure } from '../attempts/failure.ts'
-import { type Connector, type ConnectRequest, connectTarget } from './connector.ts'
+import { sleep, type Clock } from '../../kit/clock.ts'
+import { connectTarget, type Connector, type ConnectRequest } from './connector.ts'
 import { badWebhook, type Endpoint } from './endpoint.ts'
-import { type ResolvePorts, reservedAddress, resolveHost } from './resolve.ts'
+import { failureOf, noNameServerAnswer, WebhookFailure } from '../attempts/failure.ts'
+import { isPlainAddress } from '../../http/ip-address.ts'
+import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
 
 /** What a webhook needs from the network. */
 export interface WebhookNetwork extends ResolvePorts {

@@ -3,9 +3,9 @@
  * update as long as a connection may be available for it, so that updates of any size are delivered.
  */
 import assert from 'node:assert/strict'
-import { kib, mib } from '../../kit/limits.ts'
 import type { PendingUpdate } from '../delivery-source.ts'
 import type { Lane } from './lane.ts'
+import { mib, kib } from '../../kit/limits.ts'
 
 export interface LaneWindowOptions {
   readonly maxConnections: number

@@ -4,9 +4,9 @@
  * applies, so that all other webhooks pay only a few comparisons for each delivery.
  */
 import type { Clock } from '../../kit/clock.ts'
-import { SentWindow } from '../lanes/sent-window.ts'
-import { type EndedTry, EndpointPace } from './endpoint-pace.ts'
+import { EndpointPace, type EndedTry } from './endpoint-pace.ts'
 import { RateGate } from './rate-gate.ts'
+import { SentWindow } from '../lanes/sent-window.ts'
 
 /** Returns the limit of the operator in deliveries per second, above 0; undefined if there is none. */
 export type DeliveryLimit = () => number | undefined

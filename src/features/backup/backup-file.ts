@@ -12,9 +12,9 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ConfigError } from '../../config/config.ts'
+import { backupFormat, backupMagic, fieldsFrame, typedBackupFormat } from './backup-frame.ts'
 import { exists } from '../../store/read-if-there.ts'
 import { syncDirectory } from '../../store/write-file.ts'
-import { backupFormat, backupMagic, fieldsFrame, typedBackupFormat } from './backup-frame.ts'
 
 /** A place in the file. */
 export interface BackupMark {

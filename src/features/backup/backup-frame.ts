@@ -15,11 +15,10 @@
  *
  * A file without its end, or with a changed byte, is never taken for a whole one: backup-check.ts.
  */
-
-import { storedTypes } from '../../kit/added-type.ts'
-import { mib } from '../../kit/limits.ts'
 import { recordOf } from '../../kit/record-of.ts'
+import { storedTypes } from '../../kit/added-type.ts'
 import type { StoreEntry } from '../../store/store.ts'
+import { mib } from '../../kit/limits.ts'
 
 /** The first bytes of a file. */
 export const backupMagic = Buffer.from('postbote backup\n')

@@ -3,8 +3,6 @@
  * anything is imported; then the sections of single shards can be read, in any order.
  */
 import { type FileHandle, open } from 'node:fs/promises'
-import { kib } from '../../kit/limits.ts'
-import type { StoreEntry } from '../../store/store.ts'
 import { BackupCheck, type SectionHead } from './backup-check.ts'
 import {
   BackupError,
@@ -13,6 +11,8 @@ import {
   backupMagic,
   recordsOf,
 } from './backup-frame.ts'
+import type { StoreEntry } from '../../store/store.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** `postbote import` reads the file in pieces of this size. Chosen: the size of most frames. */
 const backupReadBytes = 256 * kib

@@ -9,18 +9,18 @@
  */
 import { rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createLog } from '../../cli/output/log.ts'
-import { ConfigError } from '../../config/config.ts'
 import { waitingClock } from '../../kit/clock.ts'
 import { lockDirectory } from '../../process/primary/directory-lock.ts'
+import { ConfigError } from '../../config/config.ts'
 import { shardPath, unfinishedImportName } from '../../shard/data-directory.ts'
-import { IdMark } from '../../shard/id-mark.ts'
 import { directoryRecordName, writeDirectoryRecord } from '../../shard/records/directory-record.ts'
-import { levelEngine } from '../../store/level/level-engine.ts'
+import { IdMark } from '../../shard/id-mark.ts'
 import { exists } from '../../store/read-if-there.ts'
+import { levelEngine } from '../../store/level/level-engine.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import { makePrivateDirectory, syncDirectory } from '../../store/write-file.ts'
 import type { ImportTarget } from './imported-shards.ts'
+import { createLog } from '../../cli/output/log.ts'
 
 /** What is renamed at the end, in this order. */
 const filled = ['ids', 'shards'] as const

@@ -12,7 +12,10 @@
  * registration comes before the ids and counts of its queues.
  */
 import { updateIdFirstMax } from '../../kit/limits.ts'
+import type { StoreEntry } from '../../store/store.ts'
+import type { SectionHead } from './backup-check.ts'
 import { copiedKey, kinds } from '../../shard/kinds.ts'
+import { botIdOf, type QueueId, queueIdOf } from '../../shard/records/record-keys.ts'
 import {
   DamagedRecordError,
   decodeQueueState,
@@ -20,10 +23,7 @@ import {
   encodeQueueState,
   type QueueState,
 } from '../../shard/records/record.ts'
-import { botIdOf, type QueueId, queueIdOf } from '../../shard/records/record-keys.ts'
 import { describeKey, queueOfRecord, unknownIn } from '../../shard/shard-records.ts'
-import type { StoreEntry } from '../../store/store.ts'
-import type { SectionHead } from './backup-check.ts'
 
 export interface ImportedSectionOptions {
   readonly head: SectionHead

@@ -6,15 +6,14 @@
  *
  * At most `shardsFilledMax` shards are open at a time; a section with more of them is read several times.
  */
-
-import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
 import { ShardMap } from '../../process/shard-map.ts'
 import { randomFirstId } from '../../shard/id-mark.ts'
-import type { Store, StoreOperation } from '../../store/store.ts'
-import type { OpenedStore } from '../../store/store-engine.ts'
-import type { BackupReader } from './backup-reader.ts'
 import { type ImportedRecord, ImportedSection } from './imported-section.ts'
-import { type MovedTypes, retyped } from './moved-types.ts'
+import type { OpenedStore } from '../../store/store-engine.ts'
+import type { Store, StoreOperation } from '../../store/store.ts'
+import type { BackupReader } from './backup-reader.ts'
+import { retyped, type MovedTypes } from './moved-types.ts'
+import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
 
 /**
  * `postbote import` fills this many shards at a time. Chosen: each of them holds an open database, and a backup of few shards

@@ -3,11 +3,11 @@
  * types the letters that it derives. Which kinds of records have types is in their rows (shard/kinds.ts).
  */
 import { type AddedType, parseAddedType } from '../../kit/added-type.ts'
-import { contractTypes } from '../../kit/update-types.ts'
 import { letterOfPath } from '../../queue/check/ordering-key.ts'
-import { kindOf } from '../../shard/kinds.ts'
+import { contractTypes } from '../../kit/update-types.ts'
 import { isIntact } from '../../shard/records/record.ts'
 import type { StoreEntry } from '../../store/store.ts'
+import { kindOf } from '../../shard/kinds.ts'
 
 /** What becomes of the types of one server in another. */
 export interface MovedTypes {

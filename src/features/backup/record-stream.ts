@@ -5,11 +5,11 @@
  * deleted. Half a section has no end frame, and its reader asks again.
  */
 import { sleep } from '../../kit/clock.ts'
-import { mib } from '../../kit/limits.ts'
 import type { LongResponse } from '../../private-api/long-response.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import { snapshotStepBytes } from '../../store/limits.ts'
 import type { ShardSection } from './shard-section.ts'
+import { mib } from '../../kit/limits.ts'
+import { snapshotStepBytes } from '../../store/limits.ts'
 
 /** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
 export const recordStreamIdleMs = 30_000

@@ -1,8 +1,7 @@
 /** The calls about shards: where they are, a check, and all of their records. */
-
-import { content, declareOperations } from '../../api/operation.ts'
-import * as is from '../../api/words.ts'
 import { shardsMax } from '../../kit/limits.ts'
+import * as is from '../../api/words.ts'
+import { content, declareOperations } from '../../api/operation.ts'
 
 const shardsPath = '/v1/shards'
 const shardPath = `${shardsPath}/:shard` as const

@@ -9,16 +9,16 @@
  */
 import { crc32 } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
-import type { WorkerKeys } from '../../access/worker-keys.ts'
-import type { ResultOf } from '../../api/operation.ts'
 import { PostboteError } from '../../kit/errors.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { shardOperations } from './shard-operations.ts'
+import type { Shard } from '../../shard/shard.ts'
+import { ShardSection } from './shard-section.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { LongResponse } from '../../private-api/long-response.ts'
-import type { PrivateApiParts, ShardPlaces } from '../../private-api/private-api-parts.ts'
-import type { Shard } from '../../shard/shard.ts'
 import { RecordStream } from './record-stream.ts'
-import { shardOperations } from './shard-operations.ts'
-import { ShardSection } from './shard-section.ts'
+import type { PrivateApiParts, ShardPlaces } from '../../private-api/private-api-parts.ts'
+import type { WorkerKeys } from '../../access/worker-keys.ts'
 
 type Options = Pick<
   PrivateApiParts,

@@ -3,10 +3,10 @@
  * made one at a time, when the reader wants the next one.
  */
 import { crc32 } from 'node:zlib'
-import type { Shard } from '../../shard/shard.ts'
 import type { StoreSnapshot } from '../../store/store.ts'
-import type { SectionHead } from './backup-check.ts'
 import { fieldsFrame, recordsFrame } from './backup-frame.ts'
+import type { SectionHead } from './backup-check.ts'
+import type { Shard } from '../../shard/shard.ts'
 
 export class ShardSection {
   readonly #snapshot: StoreSnapshot

@@ -1,6 +1,9 @@
 /** The calls that register, show, change and remove bots. */
 import { type Static, Type } from 'typebox'
-import { errorSchema } from '../../api/error-schema.ts'
+import type { ErrorCode } from '../../kit/errors.ts'
+import { botIdMax, botIdMin, ttlSMax } from '../../kit/limits.ts'
+import { namePattern } from '../../api/words.ts'
+import * as is from '../../api/words.ts'
 import {
   connectionsCapMax,
   headersMax,
@@ -8,13 +11,10 @@ import {
   retryDelaySMax,
   retryDelaysMax,
 } from '../../api/limits.ts'
+import { errorSchema } from '../../api/error-schema.ts'
 import { botPath, declareOperations, lines, type Unchanging } from '../../api/operation.ts'
-import * as is from '../../api/words.ts'
-import { namePattern } from '../../api/words.ts'
-import type { ErrorCode } from '../../kit/errors.ts'
-import { botIdMax, botIdMin, ttlSMax } from '../../kit/limits.ts'
-import { needs as relay } from '../relay/needs.ts'
 import { webhookFields } from './webhook-operations.ts'
+import { needs as relay } from '../relay/needs.ts'
 
 /**
  * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough

@@ -1,20 +1,20 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { BodyOf, Operation, ResultOf } from '../../api/operation.ts'
-import type { Token } from '../../api/token.ts'
 import * as is from '../../api/words.ts'
 import type { BotReport } from '../../bots/bot.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
-import { type AnswersTo, addAnswers, asks } from '../../links/ask/question.ts'
-import { addOperation, type HandledCall } from '../../private-api/add-operations.ts'
-import { fieldValues } from '../../private-api/field-values.ts'
-import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { withoutTurns } from '../../queue/kept/look-payer.ts'
 import { botOperations } from './bot-operations.ts'
+import type { BodyOf, Operation, ResultOf } from '../../api/operation.ts'
+import { addOperation, type HandledCall } from '../../private-api/add-operations.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
+import { fieldValues } from '../../private-api/field-values.ts'
+import { type CompleteResponse, type Owners, postToOwner } from '../../links/ask/owner-stream.ts'
+import type { Token } from '../../api/token.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 type Options = Pick<
   PrivateApiParts,

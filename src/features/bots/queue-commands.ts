@@ -1,14 +1,14 @@
 /** `postbote attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
 
+import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
-import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
+import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { printResult } from '../../cli/output/print-result.ts'
+import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { printResult } from '../../cli/output/print-result.ts'
 import { fieldOption, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
-import { onOff } from '../../config/config-values.ts'
-import { webhookOperations } from './webhook-operations.ts'
 
 const bodiesOption = {
   name: 'bodies',

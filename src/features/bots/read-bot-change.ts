@@ -2,7 +2,9 @@
  * Reads what a PATCH of a bot changes, and shows the settings of a bot. Not by the schemas of Fastify, which would take a text
  * for a number, and null for 0.
  */
-
+import type { BotChange, ShownSettings } from '../../bots/bot.ts'
+import { ttlSMax } from '../../kit/limits.ts'
+import { type botOperations, nameRules } from './bot-operations.ts'
 import {
   connectionsCapMax,
   headerNameLengthMax,
@@ -12,11 +14,8 @@ import {
   retryDelaysMax,
 } from '../../api/limits.ts'
 import type { BodyOf, ResultOf } from '../../api/operation.ts'
-import { readIsValidated, refusal } from '../../api/update-options.ts'
-import type { BotChange, ShownSettings } from '../../bots/bot.ts'
 import { isProtocolHeader } from '../../http/protocol-headers.ts'
-import { ttlSMax } from '../../kit/limits.ts'
-import { type botOperations, nameRules } from './bot-operations.ts'
+import { readIsValidated, refusal } from '../../api/update-options.ts'
 
 type Fields = { readonly [Name in keyof BodyOf<typeof botOperations.changeBot>]: unknown }
 

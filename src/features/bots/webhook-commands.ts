@@ -1,11 +1,10 @@
 /** `postbote webhook`: sets, shows and removes the webhook of a bot. What may be secret is read from files or standard input. */
-
+import { anyText, path } from '../../config/config-values.ts'
+import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
-import { anyText, path } from '../../config/config-values.ts'
-import { webhookOperations } from './webhook-operations.ts'
 
 const endpointArgument = {
   name: '[endpoint]',

@@ -1,5 +1,9 @@
 /** The calls about the webhook of a bot: the webhook itself, its attempts and their history, pauses, and the limit of its rate. */
-
+import { webhookAttemptsKept } from '../../kit/limits.ts'
+import { outcomes } from '../../delivery/attempts/attempt-log.ts'
+import { checkStates, checkSteps } from '../../kit/states.ts'
+import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../../delivery/limits.ts'
+import * as is from '../../api/words.ts'
 import {
   allowedUpdatesMax,
   deliveriesPerSecondMax,
@@ -7,11 +11,6 @@ import {
   typeNameLengthMax,
 } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
-import * as is from '../../api/words.ts'
-import { outcomes } from '../../delivery/attempts/attempt-log.ts'
-import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../../delivery/limits.ts'
-import { webhookAttemptsKept } from '../../kit/limits.ts'
-import { checkStates, checkSteps } from '../../kit/states.ts'
 
 export const webhookOperations = declareOperations('webhooks', {
   setWebhook: {

@@ -3,11 +3,10 @@
  * exist only while somebody reads them: a worker that serves such a reader says so in the shared memory, where all workers
  * of its server look now and then.
  */
-
+import type { SharedMemory } from '../../process/shared-memory/shared-memory.ts'
 import type { Timer } from '../../kit/clock.ts'
 import type { NewOperatorEvent } from '../../kit/operator-event.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
-import type { SharedMemory } from '../../process/shared-memory/shared-memory.ts'
 import { eventFlushMs, eventsPerBatchMax, type SendEvents } from './event-gate.ts'
 
 /** A reader that has asked counts as one for this time more. It asks again as soon as it has written what it got. */

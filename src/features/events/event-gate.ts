@@ -14,8 +14,8 @@
  * it after others that are a minute younger.
  */
 import { every, type Timer } from '../../kit/clock.ts'
-import { eventsKeptMax } from '../../kit/limits.ts'
 import type { NewOperatorEvent, OperatorEventType } from '../../kit/operator-event.ts'
+import { eventsKeptMax } from '../../kit/limits.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
 
 /** Passes events to the log. If it rejects, they are lost and counted. */

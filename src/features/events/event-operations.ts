@@ -1,9 +1,8 @@
 /** The call that shows what the operator of the server should know. */
-
-import { content, declareOperations } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
 import { eventsKeptMax } from '../../kit/limits.ts'
 import { operatorEventTypes } from '../../kit/operator-event.ts'
+import { content, declareOperations } from '../../api/operation.ts'
 
 export const eventOperations = declareOperations('server', {
   followEvents: {

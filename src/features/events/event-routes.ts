@@ -3,22 +3,22 @@
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
 import type { FastifyInstance } from 'fastify'
-import { KeyShares } from '../../access/key-shares.ts'
-import { requestAccess } from '../../access/request-access.ts'
-import { tailSilenceMs } from '../../api/limits.ts'
 import * as is from '../../api/words.ts'
+import { KeyShares } from '../../access/key-shares.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { eventsPerPageMax } from '../../kit/limits.ts'
-import { type Asked, ask } from '../../links/ask/ask-workers.ts'
-import type { OwnerStream } from '../../links/ask/owner-stream.ts'
-import { type AnswersTo, addAnswers, asks } from '../../links/ask/question.ts'
-import { addOperations } from '../../private-api/add-operations.ts'
-import { LongResponse } from '../../private-api/long-response.ts'
-import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import { serverSentEventsHead } from '../../private-api/server-sent-events.ts'
+import { tailSilenceMs } from '../../api/limits.ts'
 import { eventOperations, eventsQuery } from './event-operations.ts'
+import { addOperations } from '../../private-api/add-operations.ts'
 import { idInPosition } from './event-position.ts'
 import { EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
+import { ask, type Asked } from '../../links/ask/ask-workers.ts'
+import type { OwnerStream } from '../../links/ask/owner-stream.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
+import { requestAccess } from '../../access/request-access.ts'
+import { LongResponse } from '../../private-api/long-response.ts'
+import { serverSentEventsHead } from '../../private-api/server-sent-events.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 type Options = Pick<
   PrivateApiParts,

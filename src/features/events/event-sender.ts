@@ -7,11 +7,11 @@
  * one has ended. Events that are too old, or that the log has lost meanwhile, are skipped and counted.
  */
 import assert from 'node:assert/strict'
-import type { DeliverySource, LostUpdate, PendingUpdate } from '../../delivery/delivery-source.ts'
 import { sleep } from '../../kit/clock.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { eventsPerPageMax } from '../../kit/limits.ts'
 import type { EventPage, EventQuestion, LoggedEvent } from '../../kit/operator-event.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate } from '../../delivery/delivery-source.ts'
 
 /** The log of the events, in another process. */
 export interface EventFeed {

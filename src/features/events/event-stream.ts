@@ -8,18 +8,17 @@
  * The reader pulls: a page is asked for when the one before was taken. So a slow reader costs a page of memory, and what it
  * misses is decided by the log, which keeps the last 10,000 events. In a cluster it pulls from each node in the same way.
  */
-
-import { tailReconnectMs, tailSilenceMs } from '../../api/limits.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import type { EventPage, EventQuestion } from '../../kit/operator-event.ts'
+import { lookCostMs, type LookPayer } from '../../queue/kept/look-payer.ts'
+import { tailReconnectMs, tailSilenceMs } from '../../api/limits.ts'
+import { eventPosition, idsInPosition } from './event-position.ts'
 import type { LongResponse } from '../../private-api/long-response.ts'
 import {
   serverSentEvent,
   serverSentPosition,
   serverSentRetry,
 } from '../../private-api/server-sent-events.ts'
-import { type LookPayer, lookCostMs } from '../../queue/kept/look-payer.ts'
-import { eventPosition, idsInPosition } from './event-position.ts'
 
 /** What a node is asked for. */
 export interface NodeQuestion extends Omit<EventQuestion, 'after' | 'limit'> {

@@ -1,14 +1,13 @@
 /** `postbote events`: shows what the operator of a server should know, and follows it: an event a line, for people or programs. */
-
+import { eventOperations } from './event-operations.ts'
+import { followCall } from '../../cli/follow-call.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
 import type { Static, TSchema } from 'typebox'
 import * as is from '../../api/words.ts'
-import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
-import { followCall } from '../../cli/follow-call.ts'
-import { harmless } from '../../cli/output/text-table.ts'
-import { remoteCommand } from '../../cli/remote/remote-command.ts'
 import { utcText } from '../../kit/clock.ts'
 import { eventsKeptMax } from '../../kit/limits.ts'
-import { eventOperations } from './event-operations.ts'
+import { harmless } from '../../cli/output/text-table.ts'
+import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
 
 export const eventsCommand = remoteCommand(eventOperations.followEvents, {
   sentence:

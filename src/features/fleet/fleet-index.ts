@@ -17,6 +17,8 @@
  */
 import assert from 'node:assert/strict'
 import { unreachable } from '../../kit/errors.ts'
+import type { BotRecord, QueueSettings } from '../../shard/records/bot-record.ts'
+import type { QueueId } from '../../shard/records/record-keys.ts'
 import {
   type ForgetKeptOperation,
   isJson,
@@ -25,9 +27,7 @@ import {
   type OperationOf,
   type QueueOperation,
 } from '../../shard/operations.ts'
-import type { BotRecord, QueueSettings } from '../../shard/records/bot-record.ts'
 import type { QueueState } from '../../shard/records/record.ts'
-import type { QueueId } from '../../shard/records/record-keys.ts'
 import type { DeadLetterId, ListedKind, StoredRecord } from '../../shard/records/stored-records.ts'
 import { FleetRows, type Row } from './fleet-rows.ts'
 

@@ -1,11 +1,10 @@
 /** The calls about all bots at once: the list and the summary. */
-
+import { fleetSorts, fleetStates } from '../../kit/states.ts'
+import { botIdMax } from '../../kit/limits.ts'
+import { namePattern } from '../../api/words.ts'
+import * as is from '../../api/words.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
 import { declareOperations } from '../../api/operation.ts'
-import * as is from '../../api/words.ts'
-import { namePattern } from '../../api/words.ts'
-import { botIdMax } from '../../kit/limits.ts'
-import { fleetSorts, fleetStates } from '../../kit/states.ts'
 
 export const fleetOperations = declareOperations('bots', {
   listBots: {

@@ -6,12 +6,16 @@
  * with their own. A list by state and the sums are for operators, often while something fails: they name what is missing.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { measureRest } from '../../admission/budgets/charge-calls.ts'
+import { addFleetCounts, type FleetCounts, noFleetCounts, type ShardSums } from './fleet-counts.ts'
+import type { Fleet } from './fleet.ts'
+import type { BotList, ListedBot } from './listed-bots.ts'
+import { fleetOrder, type FleetQuery } from './fleet-status.ts'
 import { ownerWaitMsMax } from '../../api/limits.ts'
-import { querySchema, type ResultOf } from '../../api/operation.ts'
 import { sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { type MetricName, summaryMetrics } from '../../kit/metrics.ts'
+import { fleetOperations } from './fleet-operations.ts'
+import { querySchema, type ResultOf } from '../../api/operation.ts'
 import { recordOf } from '../../kit/record-of.ts'
 import {
   addServerMinutes,
@@ -19,21 +23,17 @@ import {
   deliveryPercentileMs,
   type ServerMinute,
 } from '../../kit/server-minute.ts'
+import { measureRest } from '../../admission/budgets/charge-calls.ts'
+import { addOperation } from '../../private-api/add-operations.ts'
 import {
   type AskingRoute,
   askWorkers,
   type WorkerAnswer,
   workersAnswerMs,
 } from '../../links/ask/ask-workers.ts'
-import { type AnswersTo, addAnswers, asks } from '../../links/ask/question.ts'
-import { addOperation } from '../../private-api/add-operations.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import type { Fleet } from './fleet.ts'
-import { addFleetCounts, type FleetCounts, noFleetCounts, type ShardSums } from './fleet-counts.ts'
-import { fleetOperations } from './fleet-operations.ts'
-import { type FleetQuery, fleetOrder } from './fleet-status.ts'
-import type { BotList, ListedBot } from './listed-bots.ts'
 
 export type FleetApi = Pick<PrivateApiParts, 'isFirstWorker' | 'minutes' | 'shards' | 'totals'> &
   AskingRoute

@@ -1,8 +1,7 @@
 /** What lists of bots say about a bot, and which bots a question selects. Pure. */
-
-import type { QueueReport } from '../../bots/bot-queue.ts'
 import { unreachable } from '../../kit/errors.ts'
 import type { FleetSort, FleetState, Health } from '../../kit/states.ts'
+import type { QueueReport } from '../../bots/bot-queue.ts'
 import type { FleetRow } from './fleet-index.ts'
 
 /** The state of the main queue of a bot. */

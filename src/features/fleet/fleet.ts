@@ -6,32 +6,21 @@
  * A question waits a moment for shards that were just opened. A shard whose index is not filled by then is missing from
  * the result, which names the shards that it covers.
  */
-
+import { every, nextTurn, sleep, type Timer } from '../../kit/clock.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import { fleetHealthMetrics, type GaugeName } from '../../kit/metrics.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
+import type { Operation } from '../../shard/operations.ts'
+import type { Shard } from '../../shard/shard.ts'
+import type { BotRecord } from '../../shard/records/bot-record.ts'
+import type { DeadLetterId, StoredRecord } from '../../shard/records/stored-records.ts'
+import { type Polls } from '../../delivery/attempts/health.ts'
+import { type Health, healthWords } from '../../kit/states.ts'
+import { type FollowedQueue, troublesOf } from '../../bots/hooks.ts'
 import type { BotCache } from '../../bots/bot-cache.ts'
 import { foundPerReadMax } from '../../bots/bot-finder.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
-import { type FollowedQueue, troublesOf } from '../../bots/hooks.ts'
 import type { Config } from '../../config/config.ts'
-import { type Polls } from '../../delivery/attempts/health.ts'
-import {
-  idle,
-  ownHealth,
-  reasonOf,
-  type StatusFacts,
-  type WebhookStatus,
-  webhookStatus,
-} from '../../delivery/webhook-report.ts'
-import { every, nextTurn, sleep, type Timer } from '../../kit/clock.ts'
-import { fleetHealthMetrics, type GaugeName } from '../../kit/metrics.ts'
-import { Mutex } from '../../kit/mutex.ts'
-import { type Health, healthWords } from '../../kit/states.ts'
-import type { Operation } from '../../shard/operations.ts'
-import type { BotRecord } from '../../shard/records/bot-record.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
-import type { DeadLetterId, StoredRecord } from '../../shard/records/stored-records.ts'
-import type { Shard } from '../../shard/shard.ts'
-import type { ModuleParts } from '../../worker/module.ts'
-import { FallingBehind } from './falling-behind.ts'
 import {
   addFleetCounts,
   type FleetCounts,
@@ -40,20 +29,30 @@ import {
   type ShardSums,
 } from './fleet-counts.ts'
 import { FleetIndex, type FleetRow } from './fleet-index.ts'
-import { FleetMemory } from './fleet-memory.ts'
+import { countDeadLetters, readOldestOnDisk } from './read-oldest-on-disk.ts'
 import {
+  fleetOrder,
   type FleetQuery,
   type FleetStatus,
-  fleetOrder,
   hasPrefix,
   isInState,
   searchFor,
 } from './fleet-status.ts'
-import { type BotList, type FoundBot, namesOf, pageOfAll } from './listed-bots.ts'
 import { PendingCurves } from './pending-curves.ts'
+import { FallingBehind } from './falling-behind.ts'
+import { FleetMemory } from './fleet-memory.ts'
+import { type BotList, type FoundBot, namesOf, pageOfAll } from './listed-bots.ts'
 import type { QueueTimes } from './queue-times.ts'
-import { countDeadLetters, readOldestOnDisk } from './read-oldest-on-disk.ts'
 import { TroubleEvents } from './trouble-events.ts'
+import {
+  idle,
+  ownHealth,
+  reasonOf,
+  type StatusFacts,
+  type WebhookStatus,
+  webhookStatus,
+} from '../../delivery/webhook-report.ts'
+import type { ModuleParts } from '../../worker/module.ts'
 
 /** What a fleet needs of its worker. The gauges are metrics, which `counters` has. */
 export type FleetParts = Pick<

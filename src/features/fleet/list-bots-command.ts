@@ -1,7 +1,9 @@
 /** `postbote bots list`: the bots of the server, all or those in a state, with what operators look for. */
-
-import { listedPerPageMax } from '../../api/limits.ts'
+import { ConfigError } from '../../config/config.ts'
+import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
+import { fleetOperations } from './fleet-operations.ts'
 import type { QueryOf, ResultOf } from '../../api/operation.ts'
+import { listedPerPageMax } from '../../api/limits.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import {
@@ -16,9 +18,6 @@ import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
-import { ConfigError } from '../../config/config.ts'
-import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
-import { fleetOperations } from './fleet-operations.ts'
 
 /** This many bots are listed at most. Chosen: their JSON fits into the memory of a command. */
 const botsListedMax = 1_000_000

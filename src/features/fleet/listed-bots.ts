@@ -1,7 +1,7 @@
 /** Lists of bots with their state, read from their shards. A shard that cannot be read is missing from a list with its bots. */
 import assert from 'node:assert/strict'
-import { type BotSummary, summaryOf } from '../../bots/bot.ts'
 import { botLoadCountMax } from '../../bots/bot-cache.ts'
+import { type BotSummary, summaryOf } from '../../bots/bot.ts'
 import type { Shard } from '../../shard/shard.ts'
 import type { FleetStatus } from './fleet-status.ts'
 

@@ -1,7 +1,7 @@
 /** Hooks the index of all bots into its worker, and the calls about all of them. */
 import type { ModuleParts, WorkerModule } from '../../worker/module.ts'
-import { Fleet } from './fleet.ts'
 import { addFleetRoutes } from './fleet-routes.ts'
+import { Fleet } from './fleet.ts'
 import { QueueTimes } from './queue-times.ts'
 
 export function fleetModule(parts: ModuleParts): WorkerModule {

@@ -8,8 +8,8 @@
  * when the updates that nobody has fetched are gone.
  */
 import type { Polls } from '../../delivery/attempts/health.ts'
-import type { NewOperatorEvent, OperatorEventType, ReportEvent } from '../../kit/operator-event.ts'
 import type { Health } from '../../kit/states.ts'
+import type { NewOperatorEvent, OperatorEventType, ReportEvent } from '../../kit/operator-event.ts'
 
 interface Kind {
   readonly begins: OperatorEventType

@@ -12,12 +12,11 @@
  * open stream does so for longer than a single call would, because pairs that were refused would come after later ones. If
  * the producer has ended its stream, there are no later ones, and the pairs get their 503 as soon as any other call (`OwnerWait`).
  */
-
-import { ownerWaitMsMax } from '../../api/limits.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
-import type { OwnerResponse, OwnerStream } from '../../links/ask/owner-stream.ts'
+import { ownerWaitMsMax } from '../../api/limits.ts'
 import { OwnerWait, ShardMoves } from '../../links/owner-wait.ts'
+import type { OwnerResponse, OwnerStream } from '../../links/ask/owner-stream.ts'
 import { endColumn, startColumn, type UpdateRows } from '../../shard/update-rows.ts'
 import type { ResultBatch } from './result-batch.ts'
 

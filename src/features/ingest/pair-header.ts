@@ -5,17 +5,6 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { pairHeaderBytesMax } from '../../api/limits.ts'
-import {
-  readIdempotencyKey,
-  readIsTest,
-  readIsValidated,
-  readOrderingKey,
-  readTrace,
-  readTtlS,
-  refusal,
-  refuseUnknown,
-} from '../../api/update-options.ts'
 import { pairFields } from '../../kit/added-type.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'
@@ -27,6 +16,17 @@ import {
   type UpdateRows,
   updateTooLargeFlag,
 } from '../../shard/update-rows.ts'
+import { pairHeaderBytesMax } from '../../api/limits.ts'
+import {
+  readIdempotencyKey,
+  readIsTest,
+  readIsValidated,
+  readOrderingKey,
+  readTrace,
+  readTtlS,
+  refusal,
+  refuseUnknown,
+} from '../../api/update-options.ts'
 
 /** The fields of a header line. */
 export interface PairHeader extends RowOptions {

@@ -10,16 +10,16 @@
  */
 
 import { pairScanner } from '../../../native-bindings/pair-scanner.ts'
-import { idempotencyKeyLengthMax, pairHeaderBytesMax } from '../../api/limits.ts'
 import { ByteOrderMarkSkipper } from '../../http/body.ts'
 import { botIdMax, botIdMin, kib, orderingKeyBytesMax, ttlSMax } from '../../kit/limits.ts'
+import { idempotencyKeyLengthMax, pairHeaderBytesMax } from '../../api/limits.ts'
 import {
   flagsColumn,
   headerTooLargeFlag,
   rowLength,
   typeColumn,
-  UpdateRows,
   uncheckedType,
+  UpdateRows,
   updateTooLargeFlag,
 } from '../../shard/update-rows.ts'
 

@@ -2,9 +2,9 @@
 
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult } from '../../cli/output/print-result.ts'
-import { standardInput } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { orNone, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { standardInput } from '../../cli/remote/file-text.ts'
 import { anyText, oneOf } from '../../config/config-values.ts'
 import { orderingKeyBytesMax } from '../../kit/limits.ts'
 import { updateOperations } from './update-operations.ts'

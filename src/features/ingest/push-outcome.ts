@@ -1,7 +1,7 @@
 /** The result of a push as a producer receives it: the response to a single push, or a line of a stream (protocol.md §9). */
 import type { PushOutcome } from '../../bots/push-receipt.ts'
-import { privateErrorText } from '../../http/reply.ts'
 import { PostboteError } from '../../kit/errors.ts'
+import { privateErrorText } from '../../http/reply.ts'
 
 /**
  * Serializes a result.

@@ -7,10 +7,9 @@
  * pairs that were read need their results; they are counted, and what the key does next waits for them. If the producer is
  * gone, nobody waits for results, and the pairs are dropped: otherwise a producer could evade its limit by disconnecting.
  */
-
-import type { AccessKeyRing } from '../../access/access-key-ring.ts'
-import type { AccessKeyLimiter } from '../../admission/access-key-limiter.ts'
 import { type Access, botRefusal } from '../../api/access.ts'
+import type { AccessKeyLimiter } from '../../admission/access-key-limiter.ts'
+import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { streamSlicePairs } from './pair-splitter.ts'

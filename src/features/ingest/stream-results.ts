@@ -6,9 +6,9 @@
  * read them.
  */
 import type { ServerResponse } from 'node:http'
-import { mib } from '../../kit/limits.ts'
 import type { IngestShare } from './ingest-turns.ts'
 import { ResultBatch } from './result-batch.ts'
+import { mib } from '../../kit/limits.ts'
 
 /** This many pairs of one NDJSON stream may wait for their results; past that the stream is not read. */
 export const streamPairsMax = 8_192

@@ -1,13 +1,12 @@
 /**
  * The calls that push updates, one at a time or as a stream of pairs. Their handlers read their requests by themselves (update-options.ts, pair-header.ts).
  */
-
+import type { ErrorCode } from '../../kit/errors.ts'
+import { orderingKeyBytesMax, shardsMax, ttlSMax } from '../../kit/limits.ts'
+import * as is from '../../api/words.ts'
 import { errorSchema } from '../../api/error-schema.ts'
 import { botPath, declareOperations, lines } from '../../api/operation.ts'
 import { pushErrors, pushResult, updateSchema } from '../../api/update-schemas.ts'
-import * as is from '../../api/words.ts'
-import type { ErrorCode } from '../../kit/errors.ts'
-import { orderingKeyBytesMax, shardsMax, ttlSMax } from '../../kit/limits.ts'
 
 /** The codes that a pair of a stream can have. The stream itself has those of every call. */
 export const pairErrors = [

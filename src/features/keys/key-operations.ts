@@ -1,9 +1,8 @@
 /** The calls about the keys of the private API. */
-
-import { declareOperations } from '../../api/operation.ts'
-import * as is from '../../api/words.ts'
-import { botIdMax, botIdMin } from '../../kit/limits.ts'
 import { scopes } from '../../kit/rights.ts'
+import { botIdMax, botIdMin } from '../../kit/limits.ts'
+import * as is from '../../api/words.ts'
+import { declareOperations } from '../../api/operation.ts'
 
 const path = '/v1/keys'
 /** With these, a name could pass for another one, or move the cursor of a terminal. */

@@ -7,16 +7,16 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { WantedKey } from '../../access/access-key-registry.ts'
-import { requestAccess } from '../../access/request-access.ts'
-import type { BodyOf, ResultOf } from '../../api/operation.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { type AnswersTo, addAnswers, asks } from '../../links/ask/question.ts'
+import { keyOperations } from './key-operations.ts'
+import type { BodyOf, ResultOf } from '../../api/operation.ts'
+import type { StoredAccessKey } from '../../shard/records/stored-records.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
+import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import type { StoredAccessKey } from '../../shard/records/stored-records.ts'
-import { keyOperations } from './key-operations.ts'
 
 type Options = Pick<PrivateApiParts, 'keys'> & AskingRoute
 

@@ -1,7 +1,6 @@
 /** The calls about the sessions of browsers. */
-
-import { declareOperations } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
+import { declareOperations } from '../../api/operation.ts'
 
 const sessionPath = '/v1/session'
 

@@ -5,19 +5,19 @@
  * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
 import type { FastifyInstance } from 'fastify'
-import { requestAccess } from '../../access/request-access.ts'
-import { type Access } from '../../api/access.ts'
-import type { ResultOf } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
+import { type Access } from '../../api/access.ts'
 import { accessKeysMax } from '../../kit/limits.ts'
-import type { Modules } from '../../kit/modules.ts'
 import { scopes } from '../../kit/rights.ts'
-import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { type AnswersTo, addAnswers, asks } from '../../links/ask/question.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { sessionOperations } from './session-operations.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
+import { requestAccess } from '../../access/request-access.ts'
+import type { Modules } from '../../kit/modules.ts'
 import type { ApiHooks } from '../../private-api/hooks.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import { sessionOperations } from './session-operations.ts'
 
 type Options = Pick<PrivateApiParts, 'guard' | 'isTls' | 'takesForeignTokens'> &
   AskingRoute & { readonly modules: Modules<ApiHooks> }

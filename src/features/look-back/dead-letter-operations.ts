@@ -1,13 +1,12 @@
 /** The calls about dead letters: the updates that a webhook could not deliver. */
-
-import { listedPerPageMax } from '../../api/limits.ts'
-import { botPath, declareOperations } from '../../api/operation.ts'
-import { updateSchema } from '../../api/update-schemas.ts'
-import * as is from '../../api/words.ts'
 import { updateIdMax } from '../../kit/limits.ts'
 import { updateTypes } from '../../kit/update-types.ts'
+import * as is from '../../api/words.ts'
+import { listedPerPageMax } from '../../api/limits.ts'
 import { selectionInState } from './look-back-operations.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
 import { replayErrors } from './replay-operations.ts'
+import { updateSchema } from '../../api/update-schemas.ts'
 
 const all = `${botPath}/dead-letters` as const
 const one = `${all}/:update_id` as const

@@ -2,16 +2,16 @@
  * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
  */
 import type { FastifyInstance } from 'fastify'
-import type { ResultOf } from '../../api/operation.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
+import type { ReplayJobs } from './replay-jobs.ts'
 import { PostboteError } from '../../kit/errors.ts'
+import { deadLetterOperations } from './dead-letter-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { type DeadLetterSummary, summaryOf } from '../../queue/kept/dead-letters.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { addOperations, queueOf } from '../../private-api/add-operations.ts'
 import { fieldValues, jsonWithUpdate } from '../../private-api/field-values.ts'
-import { type DeadLetterSummary, summaryOf } from '../../queue/kept/dead-letters.ts'
-import { deadLetterOperations } from './dead-letter-operations.ts'
 import { filterOf } from './look-back-routes.ts'
-import type { ReplayJobs } from './replay-jobs.ts'
 import type { ReplayResult } from './replay-slice.ts'
 
 type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>

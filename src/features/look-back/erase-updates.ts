@@ -10,14 +10,13 @@
  *
  * Each step is durable before the next one, and finds what is left: so an erasure that was interrupted is repeated.
  */
-
-import type { BotQueue } from '../../bots/bot-queue.ts'
-import type { PendingUpdate } from '../../delivery/delivery-source.ts'
-import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from '../../delivery/limits.ts'
 import { sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { type Erasing, eraseKept } from '../../queue/kept/erase-kept.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
+import type { PendingUpdate } from '../../delivery/delivery-source.ts'
+import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from '../../delivery/limits.ts'
+import type { BotQueue } from '../../bots/bot-queue.ts'
 
 /** What was erased. */
 export interface Erased {

@@ -5,11 +5,7 @@
  * Bounds of several queues are held by a cutoff that moves from the oldest of all updates towards now: in each step, every queue
  * loses what left before it. A queue that was looked at is not read again before something of it is due.
  */
-
-import type { BotCache } from '../../bots/bot-cache.ts'
-import { SweepSlice } from '../../bots/sweep-slice.ts'
 import { type Clock, every, sleep, type Timer } from '../../kit/clock.ts'
-import type { Log } from '../../kit/surroundings.ts'
 import { type KeptBounds, trimKept } from '../../queue/kept/kept-trimmer.ts'
 import {
   longestRetention,
@@ -19,6 +15,9 @@ import {
 } from '../../queue/kept/left-update.ts'
 import { botIdOf, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Shard } from '../../shard/shard.ts'
+import type { Log } from '../../kit/surroundings.ts'
+import type { BotCache } from '../../bots/bot-cache.ts'
+import { SweepSlice } from '../../bots/sweep-slice.ts'
 
 export interface KeptSweeperOptions {
   readonly clock: Clock

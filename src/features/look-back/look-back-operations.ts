@@ -1,17 +1,16 @@
 /** The calls that look back: at the updates of a queue, those that wait, those that are kept after they left, and dead letters. */
-
-import { listedPerPageMax } from '../../api/limits.ts'
-import { botPath, declareOperations } from '../../api/operation.ts'
-import { updateSchema } from '../../api/update-schemas.ts'
-import * as is from '../../api/words.ts'
 import {
   orderingKeyBytesMax,
   retentionBytesMax,
   retentionMsMax,
   updateIdMax,
 } from '../../kit/limits.ts'
-import { updateTypes } from '../../kit/update-types.ts'
 import { updateStates } from '../../shard/records/replay-record.ts'
+import { updateTypes } from '../../kit/update-types.ts'
+import * as is from '../../api/words.ts'
+import { listedPerPageMax } from '../../api/limits.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
+import { updateSchema } from '../../api/update-schemas.ts'
 
 const all = `${botPath}/updates` as const
 const one = `${all}/:update_id` as const

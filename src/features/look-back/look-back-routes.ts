@@ -1,20 +1,20 @@
 /** Routes that list, show and remove the updates of a bot, also those that have left its queue and are kept. */
 import type { FastifyInstance } from 'fastify'
-import type { ResultOf } from '../../api/operation.ts'
-import { readOrderingKey, refusal } from '../../api/update-options.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
+import { eraseUpdates } from './erase-updates.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../kit/limits.ts'
+import { lookBackOperations } from './look-back-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import type { FoundUpdate, UpdateFilter } from '../../queue/kept/look-back.ts'
+import type { Erasing } from '../../queue/kept/erase-kept.ts'
+import { mentionsPerson } from '../../queue/kept/mentions-person.ts'
+import { keysMeantBy } from '../../queue/check/ordering-key.ts'
 import { updateTypes } from '../../kit/update-types.ts'
+import { readOrderingKey, refusal } from '../../api/update-options.ts'
 import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
 import { fieldValues, jsonWithUpdate } from '../../private-api/field-values.ts'
-import { keysMeantBy } from '../../queue/check/ordering-key.ts'
-import type { Erasing } from '../../queue/kept/erase-kept.ts'
-import type { FoundUpdate, UpdateFilter } from '../../queue/kept/look-back.ts'
-import { mentionsPerson } from '../../queue/kept/mentions-person.ts'
-import { eraseUpdates } from './erase-updates.ts'
-import { lookBackOperations } from './look-back-operations.ts'
 
 type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
 type SummaryJson = ResultOf<typeof lookBackOperations.listUpdates>['updates'][number]

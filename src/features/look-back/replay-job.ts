@@ -9,22 +9,21 @@
  * The record of the job is in the group of each slice, with the mark after it. Whoever has the shard next goes on from
  * there: nothing is pushed twice, and nothing is left out.
  */
-
-import type { BotQueue } from '../../bots/bot-queue.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import type { Counters, Log } from '../../kit/surroundings.ts'
-import { keysMeantBy } from '../../queue/check/ordering-key.ts'
 import type { UpdateFilter } from '../../queue/kept/look-back.ts'
+import { keysMeantBy } from '../../queue/check/ordering-key.ts'
 import type { OperationOf } from '../../shard/operations.ts'
 import {
   isActive,
   type ReplayRecord,
   type ReplaySelection,
 } from '../../shard/records/replay-record.ts'
-import type { StoredReplay } from '../../shard/records/stored-records.ts'
 import type { Shard } from '../../shard/shard.ts'
+import type { StoredReplay } from '../../shard/records/stored-records.ts'
+import type { Counters, Log } from '../../kit/surroundings.ts'
+import type { BotQueue } from '../../bots/bot-queue.ts'
 import { type ReplayedSlice, replaySlice } from './replay-slice.ts'
 
 /** What a job needs of its worker. */

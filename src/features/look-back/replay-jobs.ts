@@ -7,13 +7,11 @@
  *   forget(shard)  the next owner goes on
  *   one, oneDead, allDead  at once: the caller waits for what is pushed, and no job is stored
  */
-
-import type { BotQueue } from '../../bots/bot-queue.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { jobIdMax } from '../../kit/limits.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { Semaphore } from '../../kit/semaphore.ts'
+import { jobIdMax } from '../../kit/limits.ts'
 import type { LookBack, UpdateFilter } from '../../queue/kept/look-back.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
 import { hash128 } from '../../shard/idempotency/key-hashes.ts'
@@ -23,15 +21,16 @@ import {
   type ReplayRecord,
   type ReplaySelection,
 } from '../../shard/records/replay-record.ts'
-import type { StoredReplay } from '../../shard/records/stored-records.ts'
 import type { Shard } from '../../shard/shard.ts'
+import type { StoredReplay } from '../../shard/records/stored-records.ts'
+import type { BotQueue } from '../../bots/bot-queue.ts'
 import { filterOf, ReplayJob, type ReplayJobServices, replayRetryMs } from './replay-job.ts'
 import {
-  type ReplayResult,
-  type ReplayTarget,
   replayAtOnce,
   replayOne,
   replayOneDead,
+  type ReplayResult,
+  type ReplayTarget,
 } from './replay-slice.ts'
 
 export type ReplayJobsOptions = Omit<ReplayJobServices, 'turn'>

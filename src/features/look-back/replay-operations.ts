@@ -1,13 +1,12 @@
 /** The calls that push updates again which have left their queue: one at once, or many as a job that can be watched and cancelled. */
-
-import { replaysPerSecondMax } from '../../api/limits.ts'
-import { botPath, declareOperations } from '../../api/operation.ts'
-import { pushResult } from '../../api/update-schemas.ts'
-import * as is from '../../api/words.ts'
 import type { ErrorCode } from '../../kit/errors.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { leftStates, replayStates } from '../../shard/records/replay-record.ts'
+import * as is from '../../api/words.ts'
+import { replaysPerSecondMax } from '../../api/limits.ts'
 import { updateSelection } from './look-back-operations.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
+import { pushResult } from '../../api/update-schemas.ts'
 
 const all = `${botPath}/replays` as const
 const one = `${all}/:job_id` as const

@@ -3,10 +3,10 @@
  * dead letters, and whether anything is pending. They are asked until every update has an outcome.
  */
 
-import type { ResultOf } from '../../api/operation.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { needs as bots } from '../bots/needs.ts'
 import type { deadLetterOperations } from './dead-letter-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import type { needs as bots } from '../bots/needs.ts'
 
 /** `dead-letters replay --wait` asks this often, and gives up after the second. Chosen: an endpoint that works takes them sooner. */
 const replayAskMs = 500

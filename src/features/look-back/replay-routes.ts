@@ -1,16 +1,16 @@
 /** Routes that push updates again which have left their queue, and that show and end the jobs that do so. */
 import type { FastifyInstance } from 'fastify'
-import type { ResultOf } from '../../api/operation.ts'
-import { readOrderingKey } from '../../api/update-options.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
+import type { ReplayJobs, ReplayOrder } from './replay-jobs.ts'
 import { PostboteError } from '../../kit/errors.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { replayOperations } from './replay-operations.ts'
 import { updateTypes } from '../../kit/update-types.ts'
-import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
-import { fieldValues } from '../../private-api/field-values.ts'
 import type { ReplayRecord } from '../../shard/records/replay-record.ts'
 import type { StoredReplay } from '../../shard/records/stored-records.ts'
-import type { ReplayJobs, ReplayOrder } from './replay-jobs.ts'
-import { replayOperations } from './replay-operations.ts'
+import { readOrderingKey } from '../../api/update-options.ts'
+import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
+import { fieldValues } from '../../private-api/field-values.ts'
 
 type ReplayJson = ResultOf<typeof replayOperations.getReplay>
 

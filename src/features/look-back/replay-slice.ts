@@ -3,17 +3,16 @@
  * waits for its replay, of one update or of all dead letters that it selects. What a slice pushes, the dead letters that it takes
  * and what its caller commits with them are in one synced group, so whoever is interrupted has done all of a slice or nothing.
  */
-
-import type { BotQueue } from '../../bots/bot-queue.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
 import { deadLettersPerRead } from '../../kit/limits.ts'
-import type { Counters } from '../../kit/surroundings.ts'
 import { isInMask } from '../../kit/update-types.ts'
-import { expiresAtS, lifeS } from '../../queue/check/time-to-live.ts'
 import type { FoundUpdate, UpdateFilter } from '../../queue/kept/look-back.ts'
 import { type LookPayer, withoutTurns } from '../../queue/kept/look-payer.ts'
+import { expiresAtS, lifeS } from '../../queue/check/time-to-live.ts'
 import type { Operation, PushOperation } from '../../shard/operations.ts'
 import { updateIdEnd } from '../../shard/records/record-keys.ts'
+import type { BotQueue } from '../../bots/bot-queue.ts'
 
 /** An update that was pushed again as another one. */
 export interface ReplayedUpdate {

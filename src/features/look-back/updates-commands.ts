@@ -1,10 +1,14 @@
 /** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
-
+import { ConfigError } from '../../config/config.ts'
+import { byteSize, duration, onOff } from '../../config/config-values.ts'
+import { retentionBytesMax, retentionMsMax } from '../../kit/limits.ts'
+import { lookBackOperations } from './look-back-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { updateIn } from '../../api/update-in.ts'
-import { attemptLines } from '../../cli/attempt-lines.ts'
+import type { UpdateState } from '../../shard/records/replay-record.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { jsonOption, printResult, tell } from '../../cli/output/print-result.ts'
+import { attemptLines } from '../../cli/attempt-lines.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import {
   anyValue,
@@ -15,11 +19,6 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
-import { ConfigError } from '../../config/config.ts'
-import { byteSize, duration, onOff } from '../../config/config-values.ts'
-import { retentionBytesMax, retentionMsMax } from '../../kit/limits.ts'
-import type { UpdateState } from '../../shard/records/replay-record.ts'
-import { lookBackOperations } from './look-back-operations.ts'
 
 /** An option has the same values in all commands, and `--state` has those of bots. */
 const stateOption = {

@@ -1,11 +1,10 @@
 /** `postbote portal`: makes, lists and revokes links to the owner's page of a bot. */
-
-import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { ConfigError } from '../../config/config.ts'
 import { anyText, onOff } from '../../config/config-values.ts'
 import { portalOperations } from './portal-operations.ts'
+import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { privateApiOf } from '../../cli/remote/private-api-of.ts'
+import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 
 const linkArgument = {
   name: '[link_id]',

@@ -7,9 +7,6 @@
  * A wrong secret is refused as a wrong token is with `--foreign-tokens` (open-with-secret.ts).
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { openWithSecret, type StoredBots } from '../../admission/open-with-secret.ts'
-import { newPortalSecret, type PortalSecret, portalSecretText } from '../../api/portal-secret.ts'
-import { secretHash } from '../../api/token.ts'
 import type { Clock, Timer } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type {
@@ -17,6 +14,9 @@ import type {
   ChangeBotRecord,
   StoredPortalLink,
 } from '../../shard/records/bot-record.ts'
+import { openWithSecret, type StoredBots } from '../../admission/open-with-secret.ts'
+import { newPortalSecret, type PortalSecret, portalSecretText } from '../../api/portal-secret.ts'
+import { secretHash } from '../../api/token.ts'
 
 /** A bot in memory, as far as links are concerned. */
 interface LinkedBot {

@@ -2,12 +2,11 @@
  * The calls about the owner's page: links that show one bot to its owner, who has no key, and the test update that such a page
  * sends. What a link may call is told by the field `portal` of each row.
  */
-
+import { portalRights } from '../../kit/rights.ts'
+import * as is from '../../api/words.ts'
 import { originLengthMax, portalLinkTtlSMax } from '../../api/limits.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { pushErrors, pushResult } from '../../api/update-schemas.ts'
-import * as is from '../../api/words.ts'
-import { portalRights } from '../../kit/rights.ts'
 
 const all = `${botPath}/portal` as const
 

@@ -3,8 +3,8 @@
  * of its URL. Their headers are those of the dashboard, but for the one origin that may frame the page (portal-frame.ts).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { PortalFrame } from '../../access/portal-frame.ts'
 import { portalPagePath } from '../../http/target.ts'
+import type { PortalFrame } from '../../access/portal-frame.ts'
 import {
   contentSecurityPolicy,
   DashboardFiles,

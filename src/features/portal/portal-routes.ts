@@ -1,17 +1,17 @@
 /** Routes that make, list and end links to the owner's page of a bot (protocol.md §9), and the test update of that page. */
 import type { FastifyInstance } from 'fastify'
-import type { ResultOf } from '../../api/operation.ts'
-import { refusal } from '../../api/update-options.ts'
 import { portalPagePath } from '../../http/target.ts'
-import { PostboteError } from '../../kit/errors.ts'
 import { portalRights } from '../../kit/rights.ts'
-import { addOperations } from '../../private-api/add-operations.ts'
-import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+import { PostboteError } from '../../kit/errors.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import type { PortalLinks } from './portal-links.ts'
+import { portalOperations } from './portal-operations.ts'
 import { checkRows } from '../../queue/check/check-batch.ts'
 import type { StoredPortalLink } from '../../shard/records/bot-record.ts'
 import { UpdateRows } from '../../shard/update-rows.ts'
-import type { PortalLinks } from './portal-links.ts'
-import { portalOperations } from './portal-operations.ts'
+import { refusal } from '../../api/update-options.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
+import { addOperations } from '../../private-api/add-operations.ts'
 
 type LinkJson = ResultOf<typeof portalOperations.listPortalLinks>['links'][number]
 

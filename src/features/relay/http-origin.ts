@@ -6,25 +6,25 @@
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
+import type { Clock, Timer } from '../../kit/clock.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
+import { GrowingBody } from '../../http/growing-body.ts'
+import { Semaphore } from '../../kit/semaphore.ts'
+import { AnswerRefused } from '../../delivery/outgoing/answer-meter.ts'
+import { meteredPool } from '../../delivery/outgoing/metered-pool.ts'
+import { type ConnectTarget, connectTarget } from '../../delivery/endpoint/connector.ts'
+import type { Endpoint } from '../../delivery/endpoint/endpoint.ts'
 import {
   answerFaultOf,
   failureOf,
   noResponse,
   type WebhookFailure,
 } from '../../delivery/attempts/failure.ts'
-import { type ConnectTarget, connectTarget } from '../../delivery/endpoint/connector.ts'
-import type { Endpoint } from '../../delivery/endpoint/endpoint.ts'
 import { HostAddresses } from '../../delivery/endpoint/resolve.ts'
 import type { WebhookNetwork } from '../../delivery/endpoint/verify.ts'
-import { AnswerRefused } from '../../delivery/outgoing/answer-meter.ts'
-import { meteredPool } from '../../delivery/outgoing/metered-pool.ts'
-import { GrowingBody } from '../../http/growing-body.ts'
-import type { Clock, Timer } from '../../kit/clock.ts'
 import { kib } from '../../kit/limits.ts'
-import { Semaphore } from '../../kit/semaphore.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
-import { LargeAnswers } from './large-answers.ts'
 import { relayAnswerBytesMax, relayPollS } from './limits.ts'
+import { LargeAnswers } from './large-answers.ts'
 import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from './origin.ts'
 import { type RawAnswer, readOriginAnswer, tooLarge } from './read-origin-answer.ts'
 

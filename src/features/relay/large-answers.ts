@@ -4,12 +4,12 @@
  * for such an answer.
  */
 import { entryFiles } from '../../entry-files.ts'
-import { messageOf } from '../../kit/errors.ts'
 import { HelperThread } from '../../kit/helper-thread.ts'
 import { kib } from '../../kit/limits.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
-import { addedTypes } from '../../kit/update-types.ts'
+import { messageOf } from '../../kit/errors.ts'
 import { type ScratchMemory, SharedScratch } from '../../queue/shared-scratch.ts'
+import { addedTypes } from '../../kit/update-types.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { relayAnswerBytesMax } from './limits.ts'
 import type { OriginAnswer, OriginFailure } from './origin.ts'
 import { answerIn, type PlacedAnswer, type RawAnswer } from './read-origin-answer.ts'

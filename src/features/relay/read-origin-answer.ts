@@ -9,9 +9,9 @@
  * the next poll asks for all ids after it again.
  */
 import { parseRetryAfter } from '../../delivery/pace/retry.ts'
-import { kib } from '../../kit/limits.ts'
 import { checkedRow } from '../../queue/check/check-batch.ts'
 import { findMember, skipSpace, skipString, skipValue } from '../../queue/check/json-scan.ts'
+import { kib } from '../../kit/limits.ts'
 import { relayAnswerBytesMax, relayBatchMax } from './limits.ts'
 import type { OriginAnswer, OriginFailure, OriginUpdate, UpdateVerdict } from './origin.ts'
 

@@ -13,11 +13,11 @@ import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, nextTurn } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { kib, mib } from '../../kit/limits.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { visibleJson } from '../../kit/text/visible.ts'
+import { kib, mib } from '../../kit/limits.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../../store/write-file.ts'
+import { visibleJson } from '../../kit/text/visible.ts'
 import type { RefusedUpdate } from './origin.ts'
 
 /** A bot, and the number of its shard. */

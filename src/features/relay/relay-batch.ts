@@ -2,20 +2,19 @@
  * Stores the updates that a poll has brought. They and the offset after them are written in one group, so an interruption
  * leaves all of them stored or none, and no update is stored twice.
  */
-
-import type { Bot } from '../../bots/bot.ts'
-import { countRefusal } from '../../bots/push-receipt.ts'
+import type { Counters } from '../../kit/surroundings.ts'
 import { nextTurn } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { kib } from '../../kit/limits.ts'
-import type { Counters } from '../../kit/surroundings.ts'
 import { isInMask } from '../../kit/update-types.ts'
 import { assertTelegramFields } from '../../queue/check/telegram-fields.ts'
 import { expiresAtS, lifeS } from '../../queue/check/time-to-live.ts'
-import type { PushOperation } from '../../shard/operations.ts'
-import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
 import { relayBatchMax } from './limits.ts'
 import type { OriginUpdate, RefusedUpdate } from './origin.ts'
+import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
+import type { PushOperation } from '../../shard/operations.ts'
+import type { Bot } from '../../bots/bot.ts'
+import { countRefusal } from '../../bots/push-receipt.ts'
 
 /** Where updates are relayed to. */
 export interface RelayTarget {

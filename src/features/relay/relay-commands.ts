@@ -1,12 +1,11 @@
 /** `postbote relay`: sets, shows and removes the relay of a bot. Its token is read from a file or standard input. */
-
+import { ConfigError } from '../../config/config.ts'
+import { onOff, path } from '../../config/config-values.ts'
+import { relayOperations } from './relay-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
-import { ConfigError } from '../../config/config.ts'
-import { onOff, path } from '../../config/config-values.ts'
-import { relayOperations } from './relay-operations.ts'
 
 const tokenFileOption = {
   name: 'token-file',

@@ -9,19 +9,18 @@
  * the updates before it. So the origin is told of an update only after it is synced, and an answer is dropped if the relay
  * has changed since its poll began.
  */
-
-import type { Bot } from '../../bots/bot.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { ReportEvent } from '../../kit/operator-event.ts'
-import type { Counters, Log } from '../../kit/surroundings.ts'
-import { typesOf } from '../../kit/update-types.ts'
-import type { StoredRelay } from '../../shard/records/bot-record.ts'
-import type { Shard } from '../../shard/shard.ts'
 import { relayBatchMax, relayPollS } from './limits.ts'
 import type { OriginAnswer, OriginFailure, RefusedUpdate, RelayServices } from './origin.ts'
 import { pollPauseMs } from './poll-pause.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
+import { typesOf } from '../../kit/update-types.ts'
+import type { StoredRelay } from '../../shard/records/bot-record.ts'
+import type { Shard } from '../../shard/shard.ts'
+import type { Counters, Log } from '../../kit/surroundings.ts'
+import type { Bot } from '../../bots/bot.ts'
 import { pollOffset, storeRelayed } from './relay-batch.ts'
 
 /** What a relay needs of its worker. */

@@ -3,22 +3,22 @@
  * until the shard leaves, and stop alone when their bot has none any more.
  */
 
-import type { ResultOf } from '../../api/operation.ts'
-import { type Token, tokenText } from '../../api/token.ts'
+import { PostboteError } from '../../kit/errors.ts'
+import type { RefusedUpdates } from './refused-updates.ts'
+import type { RelayServices } from './origin.ts'
+import { typesOf } from '../../kit/update-types.ts'
+import type { StoredRecord } from '../../shard/records/stored-records.ts'
+import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
+import type { Shard } from '../../shard/shard.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
 import type { Bot } from '../../bots/bot.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
-import { PostboteError } from '../../kit/errors.ts'
-import { typesOf } from '../../kit/update-types.ts'
-import { fieldValues } from '../../private-api/field-values.ts'
-import type { BotRecord, StoredRelay } from '../../shard/records/bot-record.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../../shard/records/record-keys.ts'
-import type { StoredRecord } from '../../shard/records/stored-records.ts'
-import type { Shard } from '../../shard/shard.ts'
-import type { RelayServices } from './origin.ts'
-import type { RefusedUpdates } from './refused-updates.ts'
 import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { type Token, tokenText } from '../../api/token.ts'
+import { fieldValues } from '../../private-api/field-values.ts'
 import type { relayOperations } from './relay-operations.ts'
 
 /** What a relay is set to. */

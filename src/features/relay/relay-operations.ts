@@ -1,7 +1,6 @@
 /** The calls about the relay of a bot, which takes its updates from another bot API server. */
-
-import { botPath, declareOperations } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
 import { needs } from './needs.ts'
 
 const path = `${botPath}/relay` as const

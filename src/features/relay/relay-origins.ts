@@ -1,10 +1,10 @@
 /** What only a worker with `--relay-from` has: the servers that relays take updates from, and the seal of their tokens. */
 import { TokenSeal } from '../../bots/token-seal.ts'
-import { parseEndpoint } from '../../delivery/endpoint/endpoint.ts'
 import type { WebhookNetwork } from '../../delivery/endpoint/verify.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
 import { HttpOrigin } from './http-origin.ts'
 import type { RelayServices } from './origin.ts'
+import { parseEndpoint } from '../../delivery/endpoint/endpoint.ts'
 
 export class RelayOrigins implements RelayServices {
   readonly #origins: ReadonlyMap<string, HttpOrigin>

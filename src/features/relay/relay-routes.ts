@@ -1,11 +1,11 @@
 /** Routes that set, show and remove the relay of a bot. */
 import type { FastifyInstance } from 'fastify'
-import { refusal } from '../../api/update-options.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
-import { serverOrigin } from '../../http/server-origin.ts'
-import { addOperations, type HandledCall } from '../../private-api/add-operations.ts'
 import type { RelayJobs } from './relay-jobs.ts'
+import { serverOrigin } from '../../http/server-origin.ts'
 import { relayOperations } from './relay-operations.ts'
+import { addOperations, type HandledCall } from '../../private-api/add-operations.ts'
+import { refusal } from '../../api/update-options.ts'
 
 export function addRelayRoutes(
   app: FastifyInstance,

@@ -6,17 +6,17 @@
 
 import type { Clock } from '../../kit/clock.ts'
 import { countedPerReadMax } from '../../kit/limits.ts'
+import { recountPageUpdates } from '../../shard/recovery/kept-counts.ts'
 import { kinds } from '../../shard/kinds.ts'
+import { botIdOf, type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
 import {
   decodeQueueState,
   emptyQueueState,
   encodeQueueState,
   type QueueState,
 } from '../../shard/records/record.ts'
-import { botIdOf, type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
-import { recountPageUpdates } from '../../shard/recovery/kept-counts.ts'
-import type { Rescued } from '../../shard/recovery/rescue-records.ts'
 import { Shard } from '../../shard/shard.ts'
+import type { Rescued } from '../../shard/recovery/rescue-records.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'
 
 /** What a queue has lost, according to its own records. */

@@ -15,17 +15,17 @@
 import { rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'
+import { countRescued, type QueueLoss } from './count-rescued.ts'
 import { shardPath } from '../../shard/data-directory.ts'
 import { IdMark } from '../../shard/id-mark.ts'
+import { foreignReason } from '../../shard/shard-records.ts'
 import {
   type Rescued,
   type RescueOptions,
   rescueRecords,
 } from '../../shard/recovery/rescue-records.ts'
-import { foreignReason } from '../../shard/shard-records.ts'
-import { exists } from '../../store/read-if-there.ts'
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../../store/write-file.ts'
-import { countRescued, type QueueLoss } from './count-rescued.ts'
+import { exists } from '../../store/read-if-there.ts'
 
 export interface Repaired {
   readonly records: number

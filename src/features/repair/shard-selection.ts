@@ -1,12 +1,12 @@
 /** What `postbote verify` and `postbote repair` have in common: the choice of shards and their data directory. */
 
 import { join } from 'node:path'
-import type { CommandCall } from '../../cli/commands/command-call.ts'
+import { ShardMap } from '../../process/shard-map.ts'
 import { ConfigError } from '../../config/config.ts'
 import { listOf, wholeNumber } from '../../config/config-values.ts'
 import { waitingClock } from '../../kit/clock.ts'
 import { shardsMax } from '../../kit/limits.ts'
-import { ShardMap } from '../../process/shard-map.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
 import { shardPath } from '../../shard/data-directory.ts'
 import {
   type DirectoryRecord,
@@ -14,8 +14,8 @@ import {
   readDirectoryRecord,
 } from '../../shard/records/directory-record.ts'
 import { foreignFault, shardRecords } from '../../shard/shard-records.ts'
-import { levelEngine } from '../../store/level/level-engine.ts'
 import { numbersIn } from '../../store/read-if-there.ts'
+import { levelEngine } from '../../store/level/level-engine.ts'
 import type { StoreEntry } from '../../store/store.ts'
 import type { StoreFiles } from '../../store/store-files.ts'
 

@@ -1,10 +1,10 @@
 /** Gauges of what fails later if nobody acts: keys and certificates that expire, a disk that fills, and nodes that are gone. */
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
-import type { ListenerCertificates } from '../../http/listener.ts'
 import { type Clock, every, type Timer } from '../../kit/clock.ts'
+import type { ListenerCertificates } from '../../http/listener.ts'
+import type { Routes } from '../../process/routes.ts'
 import { endingSoonMs, mib } from '../../kit/limits.ts'
 import type { GaugeName } from '../../kit/metrics.ts'
-import type { Routes } from '../../process/routes.ts'
 import type { StoreSpace } from '../../store/store-engine.ts'
 import { certificateEndMs } from '../../worker/read-certificates.ts'
 

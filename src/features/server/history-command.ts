@@ -1,11 +1,10 @@
 /** `postbote server history`: what the server did, minute by minute. `postbote server types`: the updates that it knows. */
-
-import type { ResultOf } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { serverOperations } from './server-operations.ts'
 import { tableLines } from '../../cli/output/print-result.ts'
 import { itemTable } from '../../cli/remote/cells.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
-import { serverOperations } from './server-operations.ts'
 
 const minute = is.object({ time: is.time('When the minute begins.') })
 

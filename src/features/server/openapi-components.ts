@@ -3,8 +3,8 @@
  * place wherever it occurs. One name cannot stand for two things.
  */
 import type { TSchema } from 'typebox'
-import { sessionCookieName } from '../../access/session-cookie.ts'
 import type { Content } from '../../api/operation.ts'
+import { sessionCookieName } from '../../access/session-cookie.ts'
 
 /** An object of JSON. */
 export type JsonObject = Readonly<Record<string, unknown>>

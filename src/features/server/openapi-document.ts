@@ -3,7 +3,9 @@
  * of that name, and `$ref` takes its place.
  */
 import { type TObject, type TSchema, Type } from 'typebox'
+import { type ErrorCode, errorKinds } from '../../kit/errors.ts'
 import { commonErrors, errorSchema, openErrors, ownErrors } from '../../api/error-schema.ts'
+import * as is from '../../api/words.ts'
 import {
   type Content,
   json,
@@ -11,8 +13,6 @@ import {
   operationTags,
   querySchema,
 } from '../../api/operation.ts'
-import * as is from '../../api/words.ts'
-import { type ErrorCode, errorKinds } from '../../kit/errors.ts'
 import { type JsonObject, OpenApiComponents } from './openapi-components.ts'
 
 /** What the parameters mean that several calls have. A description in a route's own schema has precedence. */

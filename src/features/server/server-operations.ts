@@ -1,9 +1,8 @@
 /** The calls about the server itself: its health, counters and nodes. */
-
-import { serverHistoryMinutes } from '../../api/limits.ts'
-import { content, declareOperations, json } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
 import { nodeStates, shardStates, workerStates } from '../../kit/states.ts'
+import { serverHistoryMinutes } from '../../api/limits.ts'
+import { content, declareOperations, json } from '../../api/operation.ts'
 
 /** Some probes send HEAD and use only the status. */
 const probe = { scope: 'open', about: 'nobody' } as const

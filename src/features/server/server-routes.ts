@@ -3,24 +3,24 @@
  * GET /v1/update-types: the types of updates that it knows. All workers and nodes know the same.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { type QueryOf, querySchema, type ResultOf } from '../../api/operation.ts'
+import { serverOperations } from './server-operations.ts'
 import { recordOf } from '../../kit/record-of.ts'
+import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
+import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import {
   addServerMinutes,
   deliveryModes,
   deliveryPercentileMs,
-  type ServerMinute,
   serverCounts,
+  type ServerMinute,
 } from '../../kit/server-minute.ts'
-import { contractTypes, defaultTypesMask, isInMask, updateTypes } from '../../kit/update-types.ts'
-import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
-import { type AnswersTo, addAnswers, asks } from '../../links/ask/question.ts'
+import { measureRest } from '../../admission/budgets/charge-calls.ts'
 import { addOperation } from '../../private-api/add-operations.ts'
-import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { idPaths } from '../../queue/check/ordering-key.ts'
 import { lifeS } from '../../queue/check/time-to-live.ts'
-import { serverOperations } from './server-operations.ts'
+import { contractTypes, defaultTypesMask, isInMask, updateTypes } from '../../kit/update-types.ts'
 
 type Options = Pick<PrivateApiParts, 'isFirstWorker' | 'minutes'> & AskingRoute
 type HistoryJson = ResultOf<typeof serverOperations.getServerHistory>

@@ -1,7 +1,7 @@
 /** The calls about the keys that the deliveries of a bot are signed with. */
 import { Type } from 'typebox'
-import { botPath, declareOperations } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
+import { botPath, declareOperations } from '../../api/operation.ts'
 
 const all = `${botPath}/signing-keys` as const
 

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { ResultOf } from '../../api/operation.ts'
 import type { BotRegistry } from '../../bots/registry.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { signingKeyOperations } from './signing-key-operations.ts'
+import type { StoredSigningKey } from '../../shard/records/bot-record.ts'
 import { createSigningKey, livingKeys, withKey, withoutKey } from '../../delivery/signing-keys.ts'
 import { addOperations, queueOf } from '../../private-api/add-operations.ts'
-import type { StoredSigningKey } from '../../shard/records/bot-record.ts'
-import { signingKeyOperations } from './signing-key-operations.ts'
 
 export function addSigningKeyRoutes(app: FastifyInstance, bots: BotRegistry): void {
   addOperations(app, signingKeyOperations, {

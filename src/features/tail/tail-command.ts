@@ -1,11 +1,10 @@
 /** `postbote tail`: shows live what happens to a queue of a bot. */
-
+import { waitingClock } from '../../kit/clock.ts'
+import { onOff } from '../../config/config-values.ts'
+import { tailOperations } from './tail-operations.ts'
 import { followCall } from '../../cli/follow-call.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
-import { onOff } from '../../config/config-values.ts'
-import { waitingClock } from '../../kit/clock.ts'
 import { tailDataOf, tailJson, tailLine } from './tail-line.ts'
-import { tailOperations } from './tail-operations.ts'
 
 const payloadsOption = {
   name: 'payloads',

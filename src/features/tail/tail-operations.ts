@@ -1,7 +1,6 @@
 /** The call that shows live what is pushed. */
-
-import { botPath, content, declareOperations } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
+import { botPath, content, declareOperations } from '../../api/operation.ts'
 
 export const tailOperations = declareOperations('updates', {
   tailQueue: {

@@ -6,13 +6,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { KeyShares } from '../../access/key-shares.ts'
-import { requestAccess } from '../../access/request-access.ts'
-import { addOperation, queueOf } from '../../private-api/add-operations.ts'
-import { LongResponse } from '../../private-api/long-response.ts'
-import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
-import { serverSentEventsHead } from '../../private-api/server-sent-events.ts'
 import { tailOperations } from './tail-operations.ts'
+import { addOperation, queueOf } from '../../private-api/add-operations.ts'
+import { requestAccess } from '../../access/request-access.ts'
+import { LongResponse } from '../../private-api/long-response.ts'
+import { serverSentEventsHead } from '../../private-api/server-sent-events.ts'
 import { TailStream } from './tail-stream.ts'
+import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 interface Options extends Pick<PrivateApiParts, 'bots' | 'clock'> {
   readonly keys: { readonly ring: Pick<AccessKeyRing, 'watch'> }

@@ -11,20 +11,19 @@
  *
  *   flowing --the socket is full--> waiting --more than fits--> missing --drained, with `missed`--> flowing
  */
-
-import { tailReconnectMs, tailSilenceMs } from '../../api/limits.ts'
-import type { QueueTail } from '../../bots/queue-tails.ts'
 import { type Clock, every, type Timer } from '../../kit/clock.ts'
-import { kib } from '../../kit/limits.ts'
+import type { QueueTail } from '../../bots/queue-tails.ts'
+import type { AdvancedRange } from '../../queue/window/backlog.ts'
 import { updateTypes } from '../../kit/update-types.ts'
+import type { AdvanceOperation, PushOperation } from '../../shard/operations.ts'
 import type { LongResponse } from '../../private-api/long-response.ts'
 import {
   serverSentComment,
   serverSentEvent,
   serverSentRetry,
 } from '../../private-api/server-sent-events.ts'
-import type { AdvancedRange } from '../../queue/window/backlog.ts'
-import type { AdvanceOperation, PushOperation } from '../../shard/operations.ts'
+import { tailReconnectMs, tailSilenceMs } from '../../api/limits.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */
 export const tailWaitingBytesMax = 256 * kib

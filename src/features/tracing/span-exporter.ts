@@ -6,10 +6,9 @@
  * One batch is under way at a time. While an endpoint hangs, further spans wait, then they are dropped and counted: nothing
  * else waits for it. The thread starts with the first sampled span.
  */
-
+import type { Timer } from '../../kit/clock.ts'
 import type { OtlpSettings } from '../../config/otlp-settings.ts'
 import { entryFiles } from '../../entry-files.ts'
-import type { Timer } from '../../kit/clock.ts'
 import { HelperThread } from '../../kit/helper-thread.ts'
 import type { Surroundings } from '../../kit/surroundings.ts'
 import type { Span } from '../../kit/tracing/tracer.ts'

@@ -15,8 +15,8 @@ import {
   nextTraceparent,
   onlySpanId,
   spanIdOf,
-  type TracedUpdate,
   traceIdOf,
+  type TracedUpdate,
 } from './traceparent.ts'
 
 /** A span that has ended. All times are wall time in milliseconds. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import type { LookPayer } from '../../queue/kept/look-payer.ts'
-import { type OwnerStream, type Owners, postToOwner } from './owner-stream.ts'
+import { type Owners, type OwnerStream, postToOwner } from './owner-stream.ts'
 import type { AnswerOf, AnswersTo, InputOf, Question } from './question.ts'
 
 /** The worker that a question is for. */

@@ -7,8 +7,8 @@
  * disk do: a new field is optional, and a new question has a new path.
  */
 import assert from 'node:assert/strict'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { portalPrefix } from '../../http/target.ts'
 import { PostboteError } from '../../kit/errors.ts'
 

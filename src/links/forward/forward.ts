@@ -15,27 +15,25 @@
  * twice. Its body is passed on as it arrives, and only the beginning is kept for another owner.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
 import { isPush, isSinglePush, type Operation } from '../../api/operation.ts'
+import { endWithText } from '../../http/end-with-list.ts'
+import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
+import { forwardHopsMax } from '../../process/limits.ts'
 import {
-  type BodyReservation,
   dropBody,
   gotText,
   hasBody,
   mustClose,
   receiveBody,
+  type BodyReservation,
 } from '../../http/body.ts'
-import { requestOrigin } from '../../http/connection-origin.ts'
-import { endWithText } from '../../http/end-with-list.ts'
-import type { ListenerKind } from '../../http/listener.ts'
-import { onceClosed } from '../../http/once-closed.ts'
 import { errorBody } from '../../http/reply.ts'
 import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
-import { type ErrorCode, PostboteError } from '../../kit/errors.ts'
-import { certificateRequestBytesMax, kib } from '../../kit/limits.ts'
-import { forwardHopsMax } from '../../process/limits.ts'
+import { onceClosed } from '../../http/once-closed.ts'
+import { requestOrigin } from '../../http/connection-origin.ts'
+import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
+import type { ListenerKind } from '../../http/listener.ts'
 import type { RareWarning } from '../../process/rare-warning.ts'
-import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders, ownRequestHeaders } from './forward-headers.ts'
 import {
   type OwnerAnswer,
@@ -44,6 +42,8 @@ import {
   type OwnerTarget,
   type OwnerWays,
 } from './owner-call.ts'
+import type { ResponseHead } from '../link/response-head.ts'
+import { certificateRequestBytesMax, kib } from '../../kit/limits.ts'
 
 export interface ForwardTo extends OwnerTarget {
   readonly shard: number | undefined

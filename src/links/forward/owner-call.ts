@@ -13,14 +13,14 @@
  */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../kit/clock.ts'
-import { workersMax } from '../../kit/limits.ts'
 import { peerConnectWaitMs, peerRepeatDelayMs } from '../../process/limits.ts'
-import type { OwnerView } from '../../process/routes.ts'
-import type { LinkCall, LinkRequest, ResponseReceiver } from '../link/link-call.ts'
-import type { LinkTo } from '../link/link-set.ts'
-import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
-import type { ResponseHead } from '../link/response-head.ts'
+import { workersMax } from '../../kit/limits.ts'
 import { ShardMoves } from '../owner-wait.ts'
+import type { LinkCall, LinkRequest, ResponseReceiver } from '../link/link-call.ts'
+import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
+import type { LinkTo } from '../link/link-set.ts'
+import type { ResponseHead } from '../link/response-head.ts'
+import type { OwnerView } from '../../process/routes.ts'
 import { isMisdirected, OwnerSearch } from './owner-search.ts'
 
 export interface OwnerTarget {

@@ -5,10 +5,10 @@
  * may be too busy to respond.
  */
 import type { Clock } from '../../kit/clock.ts'
-import type { OwnerView, ShardOwnerHint } from '../../process/routes.ts'
-import type { PeerUnreachable } from '../link/owner-link.ts'
-import type { ResponseHead } from '../link/response-head.ts'
 import { OwnerWait } from '../owner-wait.ts'
+import type { ResponseHead } from '../link/response-head.ts'
+import type { PeerUnreachable } from '../link/owner-link.ts'
+import type { OwnerView, ShardOwnerHint } from '../../process/routes.ts'
 
 /** The response of a worker that does not have the shard, to another worker only. */
 export const misdirected = { status: 421, message: 'Shard Elsewhere' } as const

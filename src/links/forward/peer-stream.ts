@@ -1,8 +1,8 @@
 /** A streamed request of this worker's own to another one (owner-call.ts). */
 import { PassThrough } from 'node:stream'
+import type { OwnerResponse, OwnerStream, OwnFeed } from '../ask/owner-stream.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { kib } from '../../kit/limits.ts'
-import type { OwnerResponse, OwnerStream, OwnFeed } from '../ask/owner-stream.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { ShardMoves } from '../owner-wait.ts'
 import {

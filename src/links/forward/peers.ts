@@ -1,15 +1,15 @@
 /** The way to the other workers: requests for bots that they own, over the links to them (link/). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { workersMax } from '../../kit/limits.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
-import type { LinkSecurity } from '../../process/node-links.ts'
-import { RareWarning } from '../../process/rare-warning.ts'
-import type { Routes } from '../../process/routes.ts'
 import type { OwnerStream } from '../ask/owner-stream.ts'
+import { workersMax } from '../../kit/limits.ts'
+import { Forward, type ForwardTo, type ForwardWays } from './forward.ts'
 import { hostAndPort, type LinkAddress, linkSocketPath } from '../link/connect-link.ts'
 import { LinkSet } from '../link/link-set.ts'
-import { Forward, type ForwardTo, type ForwardWays } from './forward.ts'
 import { PeerStream, type StreamTo } from './peer-stream.ts'
+import type { LinkSecurity } from '../../process/node-links.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
+import { RareWarning } from '../../process/rare-warning.ts'
+import type { Routes } from '../../process/routes.ts'
 
 /**
  * Requests that cannot be forwarded are reported together, this long after the first one. Chosen: those that one take-over

@@ -17,31 +17,31 @@
  * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { BodyFilter } from '../../admission/body-filter.ts'
-import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
-import { PipelinedCalls } from '../../admission/connections/pipelined-calls.ts'
-import { type CallTable, pathPart } from '../../api/call-table.ts'
+import { keysShard } from '../../shard/records/access-key-record.ts'
 import { isPushStream, isSinglePush } from '../../api/operation.ts'
+import { type CallTable, pathPart } from '../../api/call-table.ts'
 import { countRefusal } from '../../bots/push-receipt.ts'
+import type { Clock } from '../../kit/clock.ts'
+import type { Counters } from '../../kit/surroundings.ts'
+import type { BodyBudget } from '../../admission/budgets/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
-import { requestOrigin } from '../../http/connection-origin.ts'
-import type { ListenerKind } from '../../http/listener.ts'
+import { changesOf } from '../../kit/changes-of.ts'
 import {
   botIdOfPortalCall,
   botIdOfTarget,
-  isForUpstream,
   isPortalTarget,
   targetOf,
+  isForUpstream,
 } from '../../http/target.ts'
-import { changesOf } from '../../kit/changes-of.ts'
-import type { Clock } from '../../kit/clock.ts'
 import { requestTimeoutMs } from '../../kit/limits.ts'
-import type { Counters } from '../../kit/surroundings.ts'
+import { requestOrigin } from '../../http/connection-origin.ts'
+import type { BodyFilter } from '../../admission/body-filter.ts'
+import { PipelinedCalls } from '../../admission/connections/pipelined-calls.ts'
+import { misdirected, misdirectedHeaders } from './owner-search.ts'
+import type { ForwardTo } from './forward.ts'
+import type { ListenerKind } from '../../http/listener.ts'
 import type { Routes } from '../../process/routes.ts'
 import type { ShardOwner } from '../../process/shard-table.ts'
-import { keysShard } from '../../shard/records/access-key-record.ts'
-import type { ForwardTo } from './forward.ts'
-import { misdirected, misdirectedHeaders } from './owner-search.ts'
 
 /**
  * A request of another worker is held this long for a shard on its way. Chosen: most moves take less, and a caller waits 4 s

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import type { Clock } from '../../kit/clock.ts'
-import { kib } from '../../kit/limits.ts'
 import { linkBufferBytes, linkKeepAliveMs, peerReadyMs } from '../../process/limits.ts'
+import { clientTlsOptions, linkProtocol } from './link-security.ts'
 import type { LinkSecurity } from '../../process/node-links.ts'
+import type { LinkConnection } from './owner-link.ts'
+import { kib } from '../../kit/limits.ts'
+import type { Clock } from '../../kit/clock.ts'
 import { frameType } from './frame.ts'
 import { FrameReader } from './frame-reader.ts'
-import { clientTlsOptions, linkProtocol } from './link-security.ts'
-import type { LinkConnection } from './owner-link.ts'
 
 /** Where a worker listens for links: a Unix socket of this machine, or a port of another node. */
 export type LinkAddress =

@@ -1,9 +1,9 @@
 /** The frames that a process sends over a link, collected for each turn of the event loop. */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../kit/clock.ts'
-import { kib } from '../../kit/limits.ts'
 import { linkBufferBytes, linkPayloadBytesMax } from '../../process/limits.ts'
-import { type Frame, fin, frameHeadBytes } from './frame.ts'
+import { type Frame, frameHeadBytes, fin } from './frame.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** The part of a socket that frames are written to. */
 export interface FrameSink {

@@ -1,11 +1,11 @@
 /** One request on its way over a link, and its response. */
 import assert from 'node:assert/strict'
 import { headerBytesMax } from '../../http/limits.ts'
-import { kib } from '../../kit/limits.ts'
-import { fin, frameType } from './frame.ts'
+import { frameType, fin } from './frame.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import type { RequestFields } from './request-fields.ts'
 import { type ResponseHead, readResponseHead } from './response-head.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** Gets the response as it arrives. Nothing is called after `answered`, `ended`, `lost`, or a call's `destroy`. */
 export interface ResponseReceiver {

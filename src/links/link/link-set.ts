@@ -8,9 +8,9 @@
  */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../kit/clock.ts'
-import type { LinkSecurity } from '../../process/node-links.ts'
 import { connectLink, type LinkAddress } from './connect-link.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
+import type { LinkSecurity } from '../../process/node-links.ts'
 import { CallGivenUp, type LinkConnection, OwnerLink } from './owner-link.ts'
 
 export interface LinkTo {

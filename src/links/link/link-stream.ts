@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { linkBufferBytes } from '../../process/limits.ts'
-import { frameType } from './frame.ts'
 import type { FrameWriter } from './frame-writer.ts'
+import { frameType } from './frame.ts'
 
 interface Written {
   readonly chunk: string | Uint8Array

@@ -12,14 +12,14 @@
  */
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '../../kit/clock.ts'
+import { hurry } from '../../http/once-closed.ts'
 import { setOrigin } from '../../http/connection-origin.ts'
 import type { ListenerKind } from '../../http/listener.ts'
-import { hurry } from '../../http/once-closed.ts'
-import type { Clock } from '../../kit/clock.ts'
 import { ExchangeTable } from './exchange-table.ts'
-import { BadFrameError, type Frame, fin, frameType } from './frame.ts'
-import { FrameReader } from './frame-reader.ts'
 import { FrameWriter } from './frame-writer.ts'
+import { FrameReader } from './frame-reader.ts'
+import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
 import { LinkStream } from './link-stream.ts'
 import { readRequestFields } from './request-fields.ts'
 

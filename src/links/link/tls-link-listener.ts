@@ -10,17 +10,17 @@
  * decrypted by OpenSSL and read by nobody before the peer has proven that it belongs to the cluster.
  */
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
-import { describeAddress } from '../../http/listener.ts'
-import { connectionBelow } from '../../http/native-handle.ts'
+import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls'
 import { type Clock, sleep, type Timer } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
+import { connectionBelow } from '../../http/native-handle.ts'
 import { linkKeepAliveMs, listenBacklog } from '../../process/limits.ts'
-import type { LinkSecurity } from '../../process/node-links.ts'
+import { describeAddress } from '../../http/listener.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { RareWarning } from '../../process/rare-warning.ts'
 import { frameType, linkFrame } from './frame.ts'
 import { linkProtocol, serverTlsOptions } from './link-security.ts'
+import type { LinkSecurity } from '../../process/node-links.ts'
 
 /** Where other nodes reach a worker. */
 export interface TcpLinks {

@@ -1,17 +1,17 @@
 /** What a server checks before it joins the others of its database: that it belongs to them. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import type { PgUrl } from '../../api/pg-url.ts'
-import { nodeWatchMs } from '../../cli/limits.ts'
-import { ConfigError } from '../../config/config.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { probeLink } from '../../links/link/connect-link.ts'
 import type { NodeLinks } from '../../process/node-links.ts'
+import { ConfigError } from '../../config/config.ts'
 import type { NodeRow, NodeTable } from '../../store/node-table.ts'
-import { readIfThere } from '../../store/read-if-there.ts'
-import { writeFileAtomically } from '../../store/write-file.ts'
 import { readKeyFingerprint, writeKeyFingerprint } from '../postgres/cluster-row.ts'
 import type { PgConnection } from '../postgres/pg-connection.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
+import { readIfThere } from '../../store/read-if-there.ts'
+import { writeFileAtomically } from '../../store/write-file.ts'
+import { nodeWatchMs } from '../../cli/limits.ts'
 import { hasMoved } from './node-report.ts'
 
 /** Refuses the database of another cluster than that of the data directory, as a typing error in a URL names it. */

@@ -2,15 +2,9 @@
  * The databases of a cluster while a command reads or fills their shards. The command is a member of each of them, as a
  * server is, and so no server can use them meanwhile.
  */
-
-import { type PgUrl, shownUrls } from '../../api/pg-url.ts'
-import { createLog } from '../../cli/output/log.ts'
-import { ConfigError } from '../../config/config.ts'
-import type { DatabaseImport } from '../../features/backup/import-command.ts'
 import { waitingClock } from '../../kit/clock.ts'
-import { databaseOfShard } from '../../store/database-of-shard.ts'
-import type { OpenedStore } from '../../store/store-engine.ts'
 import { Member } from '../membership/member.ts'
+import { databaseOfShard } from '../../store/database-of-shard.ts'
 import {
   type ClusterRow,
   holdRecords,
@@ -19,7 +13,12 @@ import {
 } from '../postgres/cluster-row.ts'
 import { PgEngine } from '../postgres/pg-engine.ts'
 import { PgNodes } from '../postgres/pg-nodes.ts'
+import { type PgUrl, shownUrls } from '../../api/pg-url.ts'
+import type { OpenedStore } from '../../store/store-engine.ts'
+import { createLog } from '../../cli/output/log.ts'
 import { readClusterRows, withDatabases } from './with-databases.ts'
+import { ConfigError } from '../../config/config.ts'
+import type { DatabaseImport } from '../../features/backup/import-command.ts'
 
 export interface ClusterDatabases {
   readonly urls: readonly PgUrl[]

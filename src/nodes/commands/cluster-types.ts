@@ -9,11 +9,10 @@
  * They do so at the first database, because a server that adds types joins one database after the other: at once, each of
  * them could be the first in another database, and lists that differ would keep the cluster from starting ever again.
  */
-
-import type { PgUrl } from '../../api/pg-url.ts'
 import { type AddedType, AddedTypesError, numberedTypes, storedType } from '../../kit/added-type.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../membership/limits.ts'
+import type { PgConnection } from '../postgres/pg-connection.ts'
 import {
   addTypesColumn,
   type ClusterRow,
@@ -21,7 +20,7 @@ import {
   refuseEarlierVersions,
   writeTypes,
 } from '../postgres/cluster-row.ts'
-import type { PgConnection } from '../postgres/pg-connection.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 
 /** The database ends a server that stands still for this long while it adds types. Chosen: as while it joins. */
 const idleMs = 1_000

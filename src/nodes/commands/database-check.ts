@@ -2,15 +2,14 @@
  * What a server checks in each of its databases before it joins: that they are those of one cluster, in their order, and
  * that they are replicated if they must be. A database that does not respond is checked when it does.
  */
-
-import type { PgUrl } from '../../api/pg-url.ts'
-import { type Config, ConfigError } from '../../config/config.ts'
 import { AddedTypesError } from '../../kit/added-type.ts'
-import { messageOf } from '../../kit/errors.ts'
 import type { Log } from '../../kit/surroundings.ts'
-import { shardsOfDatabase } from '../../store/database-of-shard.ts'
 import { JoinRefusedError } from '../membership/join.ts'
+import { type Config, ConfigError } from '../../config/config.ts'
+import { messageOf } from '../../kit/errors.ts'
+import { shardsOfDatabase } from '../../store/database-of-shard.ts'
 import { type ClusterRow, readCluster, SchemaError } from '../postgres/cluster-row.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 import { databaseProblems } from './database-problems.ts'
 
 export class DatabaseCheck {

@@ -1,25 +1,25 @@
 /** The membership of this server in one of its databases, with what it does with the shards there. */
 import { join } from 'node:path'
-import type { PgUrl } from '../../api/pg-url.ts'
 import type { Log } from '../../kit/surroundings.ts'
-import { hostAndPort, probeLink } from '../../links/link/connect-link.ts'
-import type { DirectoryLock } from '../../process/primary/directory-lock.ts'
-import { ShardMap } from '../../process/shard-map.ts'
-import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
-import type { NodeRow, NodeTable } from '../../store/node-table.ts'
-import { readIfThere } from '../../store/read-if-there.ts'
-import { writeFileAtomically } from '../../store/write-file.ts'
 import type { ClockReading } from '../membership/database-clock.ts'
 import { lastLifeOf, lifeRecord } from '../membership/join.ts'
+import { hostAndPort, probeLink } from '../../links/link/connect-link.ts'
 import { Member } from '../membership/member.ts'
 import { ShardCoordinator } from '../membership/shard-coordinator.ts'
+import { ShardMap } from '../../process/shard-map.ts'
+import type { DirectoryLock } from '../../process/primary/directory-lock.ts'
+import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
+import type { NodeRow, NodeTable } from '../../store/node-table.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
+import { readIfThere } from '../../store/read-if-there.ts'
+import { writeFileAtomically } from '../../store/write-file.ts'
+import type { ClusterTypes } from './cluster-types.ts'
 import {
   type AgreementOptions,
   agreeWithNodes,
   aliveOthers,
   rememberKey,
 } from './agree-with-nodes.ts'
-import type { ClusterTypes } from './cluster-types.ts'
 
 export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'> {
   readonly log: Log

@@ -2,11 +2,10 @@
  * Tells a node to leave all databases, and waits until it has handed over its shards and its rows are gone. The node itself
  * does the work: it reads its states with its next heartbeats.
  */
-
-import { nodeWatchMs } from '../../cli/limits.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { ClusterRows, NodeRow, NodeTable } from '../../store/node-table.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../membership/limits.ts'
+import type { ClusterRows, NodeRow, NodeTable } from '../../store/node-table.ts'
+import { nodeWatchMs } from '../../cli/limits.ts'
 import { hasMoved } from './node-report.ts'
 
 /** Called with the number of shards that were handed over, and of all, whenever the first changes. */

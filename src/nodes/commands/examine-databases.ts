@@ -1,16 +1,16 @@
-import { availableParallelism } from 'node:os'
-import { shownUrls } from '../../api/pg-url.ts'
-import type { Examined } from '../../cli/doctor/examine-machine.ts'
-import type { Config } from '../../config/config.ts'
 import { givenTypes } from '../../kit/added-type.ts'
 import { messageOf } from '../../kit/errors.ts'
-import { bad } from '../../kit/finding.ts'
-import { defaultWorkers } from '../../process/shard-map.ts'
 import type { ClusterRow } from '../postgres/cluster-row.ts'
-import { examineDatabase } from '../postgres/examine-database.ts'
 import { typesOfCluster } from './cluster-types.ts'
+import { examineDatabase } from '../postgres/examine-database.ts'
+import { bad } from '../../kit/finding.ts'
+import { shownUrls } from '../../api/pg-url.ts'
+import type { Config } from '../../config/config.ts'
 import { databaseProblems } from './database-problems.ts'
 import { headingOf } from './with-databases.ts'
+import { availableParallelism } from 'node:os'
+import { defaultWorkers } from '../../process/shard-map.ts'
+import type { Examined } from '../../cli/doctor/examine-machine.ts'
 
 /** Examines each database, and whether they belong together. */
 export async function examineDatabases(config: Config): Promise<readonly Examined[]> {

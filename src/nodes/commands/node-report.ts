@@ -1,8 +1,7 @@
 /** The tables that `postbote nodes` prints, as lines. Pure. */
-
-import { textTable } from '../../cli/output/text-table.ts'
-import type { ClusterRows, NodeRow, ShardRow } from '../../store/node-table.ts'
 import { clockDifference } from '../membership/database-clock.ts'
+import type { ClusterRows, NodeRow, ShardRow } from '../../store/node-table.ts'
+import { textTable } from '../../cli/output/text-table.ts'
 
 /**
  * Returns a table of the nodes and one of the shards.

@@ -1,10 +1,9 @@
 /** The databases of a command, and connections for one step of it. Failures name the database and say what to do. */
-
-import type { PgUrl } from '../../api/pg-url.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { messageOf } from '../../kit/errors.ts'
 import { type ClusterRow, readCluster } from '../postgres/cluster-row.ts'
 import { NoServerError, PgConnection } from '../postgres/pg-connection.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 import { insufficientPrivilege, sqlState } from '../postgres/sql-state.ts'
 import { databaseProblems } from './database-problems.ts'
 

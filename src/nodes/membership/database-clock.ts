@@ -8,8 +8,8 @@
  * that joins meanwhile begins where the others are.
  */
 import { clockDifferenceMsMax } from '../../kit/limits.ts'
-import type { Log } from '../../kit/surroundings.ts'
 import type { NodeClock, NodeRow } from '../../store/node-table.ts'
+import type { Log } from '../../kit/surroundings.ts'
 
 export interface ClockReading extends NodeClock {
   /** Added to the time of the machine, this is the time of the shards, in ms since 1970. */

@@ -9,10 +9,10 @@ import assert from 'node:assert/strict'
 import type { Clock, Timer } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
 import type { Log } from '../../kit/surroundings.ts'
-import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
-import { type ClockReading, DatabaseClock } from './database-clock.ts'
 import { nodeHeartbeatMs } from './limits.ts'
+import { type ClockReading, DatabaseClock } from './database-clock.ts'
 import { Membership } from './membership.ts'
+import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 
 export interface HeartbeatOptions {
   readonly clock: Clock

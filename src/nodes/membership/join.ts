@@ -7,8 +7,8 @@
  */
 import { sleep } from '../../kit/clock.ts'
 import { unreachable } from '../../kit/errors.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
 import type { JoiningNode, JoinObstacle, NodeRow, NodeTable } from '../../store/node-table.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 import { Membership } from './membership.ts'
 

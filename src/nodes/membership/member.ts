@@ -5,11 +5,11 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
-import type { Log } from '../../kit/surroundings.ts'
 import type { HeartbeatRead, JoiningNode, NodeIdentity, NodeTable } from '../../store/node-table.ts'
+import type { Log } from '../../kit/surroundings.ts'
 import { type ClockReading, lagOf } from './database-clock.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { JoinRefusedError, joinCluster, type LastNodeLife } from './join.ts'
+import { joinCluster, JoinRefusedError, type LastNodeLife } from './join.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 
 export interface MemberOptions {

@@ -8,9 +8,9 @@
  * nobody is evicted for an outage of the database.
  */
 import assert from 'node:assert/strict'
-import { nodeLeaseMs } from '../../process/limits.ts'
 import type { NodeRow } from '../../store/node-table.ts'
 import { nodeEvictedMs, nodeObservationGapMs } from './limits.ts'
+import { nodeLeaseMs } from '../../process/limits.ts'
 
 /** The rows that a heartbeat has read, with times of a monotonic clock in ms. */
 export interface NodesRead {

@@ -10,10 +10,9 @@
  * The rows may be older than what this node has just done. So every action is a compare and swap: an open is a claim, which
  * fails if another living node owns the shard, and a hand-over names the owner and the epoch.
  */
-
-import { nodeLeaseMs } from '../../process/limits.ts'
 import { mayTake, type NodeIdentity, type NodeRow, type ShardRow } from '../../store/node-table.ts'
 import { nodeObservationGapMs } from './limits.ts'
+import { nodeLeaseMs } from '../../process/limits.ts'
 import { rendezvousRank } from './rendezvous.ts'
 
 /** What a heartbeat has read, with the time of a monotonic clock in ms, and what this node has open. */

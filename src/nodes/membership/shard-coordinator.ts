@@ -6,14 +6,8 @@
  */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
-import { ownerWaitMsMax } from '../../api/limits.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
-import type { Log } from '../../kit/surroundings.ts'
-import { nodeLeaseMs } from '../../process/limits.ts'
-import { RareWarning } from '../../process/rare-warning.ts'
-import type { RouteTable } from '../../process/routes.ts'
-import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
 import {
   type HeartbeatRead,
   mayTake,
@@ -22,7 +16,13 @@ import {
   type NodeTable,
   type ShardRow,
 } from '../../store/node-table.ts'
-import { Placement, type PlacementDecision } from './placement.ts'
+import { ownerWaitMsMax } from '../../api/limits.ts'
+import type { Log } from '../../kit/surroundings.ts'
+import { RareWarning } from '../../process/rare-warning.ts'
+import type { ShardAssignment, ShardControl, ShardOpening } from '../../process/shard-assignment.ts'
+import type { RouteTable } from '../../process/routes.ts'
+import { nodeLeaseMs } from '../../process/limits.ts'
+import { type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
   readonly clock: Clock

@@ -4,12 +4,11 @@
  * A statement of the earlier owner that is still under way holds the row. The claim waits for its end; if that takes too
  * long, as when the machine of that owner is gone, it ends the connection that holds the row, once.
  */
-
+import type { PgConnection } from './pg-connection.ts'
 import { NotOwnerError } from '../../store/store-engine.ts'
+import { lockNotAvailable, sqlState } from './sql-state.ts'
 import { claimStatement, endOwnerStatement, ownerStatement } from './named-statement.ts'
 import { notifyChange } from './notify-change.ts'
-import type { PgConnection } from './pg-connection.ts'
-import { lockNotAvailable, sqlState } from './sql-state.ts'
 
 /** One process that owns shards. */
 export interface PgOwner {

@@ -6,10 +6,10 @@
 import { listed } from '../../kit/finding.ts'
 import { clockDifferenceMsMax } from '../../kit/limits.ts'
 import { clockText } from '../membership/database-clock.ts'
-import { tableSettings } from './create-schema.ts'
 import type { Look, LookRow, Looks } from './look.ts'
 import { tableKinds } from './named-statement.ts'
 import type { TableKind } from './pg-group.ts'
+import { tableSettings } from './create-schema.ts'
 
 const kindsOfShard = `unnest('{${tableKinds.join(',')}}'::text[]) WITH ORDINALITY AS kinds (kind, kind_nth)`
 

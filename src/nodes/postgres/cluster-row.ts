@@ -1,8 +1,7 @@
 /** The row of a database that says which cluster it belongs to, and what was fixed for it. */
-
-import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
-import { tableKinds, tableName } from './named-statement.ts'
 import type { PgConnection } from './pg-connection.ts'
+import { tableKinds, tableName } from './named-statement.ts'
+import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
 
 export interface ClusterRow extends ClusterPart {
   readonly id: string

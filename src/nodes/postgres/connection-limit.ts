@@ -2,9 +2,8 @@
  * How many connections a database allows its role, and how many its shards need: each shard one, each node one for its
  * heartbeats, and each worker of a node one to `pgReadersMax` to read, and one that watches the size of the database.
  */
-
-import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import { pgReadersMax } from '../../store/limits.ts'
+import { bad, type Finding, good, warn } from '../../kit/finding.ts'
 import type { PgConnection } from './pg-connection.ts'
 
 /** What limits the connections of the role most. */

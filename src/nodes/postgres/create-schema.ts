@@ -10,10 +10,10 @@
  * The values of updates are not compressed, because they are short-lived.
  */
 import { randomUUID } from 'node:crypto'
-import { shardsOfDatabase } from '../../store/database-of-shard.ts'
 import { type ClusterRow, hasSchema, schemaFormat } from './cluster-row.ts'
-import { tableName } from './named-statement.ts'
 import type { PgConnection } from './pg-connection.ts'
+import { tableName } from './named-statement.ts'
+import { shardsOfDatabase } from '../../store/database-of-shard.ts'
 import type { TableKind } from './pg-group.ts'
 
 /**

@@ -2,26 +2,25 @@
  * Looks for what makes a database unsafe or slow for shards. Each finding is a sentence for the operator that says what to
  * do; nothing is changed.
  */
-
-import type { PgUrl } from '../../api/pg-url.ts'
 import { type Clock, sleep, waitingClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
-import { bad, type Finding, good } from '../../kit/finding.ts'
 import { shardsOfDatabase } from '../../store/database-of-shard.ts'
 import {
-  clusterLooks,
   nodeLooks,
+  clusterLooks,
   pgDoctorLookMs,
   rowLooks,
   tableLooks,
   unclaimedShards,
 } from './cluster-looks.ts'
 import { type ClusterRow, hasSchema, holdsRecords, readCluster } from './cluster-row.ts'
-import { type ConnectionUsers, connectionFinding, readConnectionLimit } from './connection-limit.ts'
+import { connectionFinding, type ConnectionUsers, readConnectionLimit } from './connection-limit.ts'
+import { bad, type Finding, good } from '../../kit/finding.ts'
 import { findAll } from './look.ts'
 import { PgConnection } from './pg-connection.ts'
 import { readRows } from './pg-nodes.ts'
 import { serverLooks, withoutStandby } from './server-looks.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 
 export interface ExaminedDatabase {
   readonly findings: readonly Finding[]

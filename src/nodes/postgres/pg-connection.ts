@@ -6,12 +6,12 @@
  * After that each statement rejects, and whoever uses the connection opens another one.
  */
 import { Client, type QueryResultRow } from 'pg'
-import type { PgServerAddress, PgUrl } from '../../api/pg-url.ts'
-import { sleep, systemClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import type { NamedStatement } from './named-statement.ts'
+import { sleep, systemClock } from '../../kit/clock.ts'
 import { isRefusal } from './sql-state.ts'
+import type { NamedStatement } from './named-statement.ts'
+import type { PgServerAddress, PgUrl } from '../../api/pg-url.ts'
 
 /** A life of a server: another one may have other rows. */
 export interface PgServerLife {

@@ -1,6 +1,4 @@
 /** Stores shards in PostgreSQL, each in one of the databases of the cluster. Nothing of them is on this machine. */
-
-import type { PgUrl } from '../../api/pg-url.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { databaseOfShard } from '../../store/database-of-shard.ts'
 import type {
@@ -10,9 +8,10 @@ import type {
   StoreEngine,
   StoreSpace,
 } from '../../store/store-engine.ts'
-import { PgReaders } from './pg-readers.ts'
 import { PgSpace } from './pg-space.ts'
+import { PgReaders } from './pg-readers.ts'
 import { PgStore } from './pg-store.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 
 interface EngineDatabase {
   readonly url: PgUrl

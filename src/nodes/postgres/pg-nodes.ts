@@ -2,8 +2,8 @@
  * The rows of nodes and shards, in one database of the cluster. A kept connection beats and reads, and listens to what
  * other connections change (notify-change.ts).
  */
-
-import type { PgUrl } from '../../api/pg-url.ts'
+import { PgConnection, ReopeningConnection } from './pg-connection.ts'
+import { joinObstacles } from '../membership/join.ts'
 import type {
   ClusterRows,
   HeartbeatRead,
@@ -17,10 +17,9 @@ import type {
   SeenNode,
   ShardRow,
 } from '../../store/node-table.ts'
-import { joinObstacles } from '../membership/join.ts'
 import { knowsTypesSetting } from './cluster-row.ts'
 import { listenToChanges, notifyChange } from './notify-change.ts'
-import { PgConnection, ReopeningConnection } from './pg-connection.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'
 
 const nodeColumns = 'name, boot, beat::text, address, workers, state'

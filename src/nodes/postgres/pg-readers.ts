@@ -6,9 +6,9 @@
  * them would find out by its own time limit that a frozen server does not respond.
  */
 import assert from 'node:assert/strict'
-import type { PgUrl } from '../../api/pg-url.ts'
 import { pgReadersMax } from '../../store/limits.ts'
 import { PgConnection, type PgServerLife, ReopeningConnection } from './pg-connection.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 
 export class PgReaders {
   readonly #database: PgUrl

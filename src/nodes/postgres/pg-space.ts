@@ -1,10 +1,10 @@
 /** Watches the sizes of the databases, so that pushes are refused before the disk of one is full. */
 import assert from 'node:assert/strict'
-import type { PgUrl } from '../../api/pg-url.ts'
 import { type Clock, every, type Timer } from '../../kit/clock.ts'
 import { databaseOfShard } from '../../store/database-of-shard.ts'
 import type { StoreSpace } from '../../store/store-engine.ts'
 import { PgConnection } from './pg-connection.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 
 /** Period of the look at the size of a database. Chosen: it reads the sizes of all files, and 10 s of pushes are small. */
 export const pgSizePeriodMs = 10_000

@@ -12,11 +12,11 @@
  * After a write that failed, close and open: the claim then decides what became of it.
  */
 import assert from 'node:assert/strict'
-import type { PgUrl } from '../../api/pg-url.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
 import { reopenWaitMs } from '../../shard/shard-recovery.ts'
 import { ShardDamaged } from '../../store/shard-damaged.ts'
+import { StoreLifeCycle } from '../../store/store-life-cycle.ts'
 import {
   type RangeOptions,
   type Store,
@@ -25,8 +25,12 @@ import {
   type StoreSnapshot,
   WriteRefused,
 } from '../../store/store.ts'
-import { StoreLifeCycle } from '../../store/store-life-cycle.ts'
 import { claimShard, type PgOwner, writerName } from './claim-shard.ts'
+import { PgConnection } from './pg-connection.ts'
+import { isWrongSchema, isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
+import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
+import type { PgReaders, PgReadPool } from './pg-readers.ts'
+import { PgSnapshot } from './pg-snapshot.ts'
 import {
   byteaArray,
   getManyStatement,
@@ -35,11 +39,7 @@ import {
   rangeStatement,
   vacuumStatement,
 } from './named-statement.ts'
-import { PgConnection } from './pg-connection.ts'
-import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
-import type { PgReaders, PgReadPool } from './pg-readers.ts'
-import { PgSnapshot } from './pg-snapshot.ts'
-import { isRefusal, isWrongSchema, sqlState, uniqueViolation } from './sql-state.ts'
+import type { PgUrl } from '../../api/pg-url.ts'
 
 export interface PgStoreOptions {
   readonly clock: Clock

@@ -1,18 +1,17 @@
 /** The page of one queue of one bot for an operator: a tab for each thing that is done with it. */
-
-import { element, setElementText } from '../elements/element.ts'
-import type { PagePart } from '../elements/page-part.ts'
+import { activityTab, updatesTab } from './tabs.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import type { PageContext, PageView } from '../frame/page-context.ts'
-import { botHash } from '../frame/page-route.ts'
-import type { BotShape } from '../frame/shapes.ts'
-import { tailPanel } from '../updates/tail-panel.ts'
 import { checkPanel } from './check-panel.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
+import { element, setElementText } from '../elements/element.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
+import { botHash } from '../frame/page-route.ts'
 import { pushPanel } from './push-panel.ts'
 import { type BotRoute, queueView, type TabMakers, type TabPart, unchanging } from './queue-view.ts'
 import { settingsPanel } from './settings-panel.ts'
-import { activityTab, updatesTab } from './tabs.ts'
+import type { BotShape } from '../frame/shapes.ts'
+import { tailPanel } from '../updates/tail-panel.ts'
 
 const pauseMs = 1_000
 

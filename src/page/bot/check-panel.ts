@@ -1,14 +1,13 @@
 /** Checks the endpoint of the webhook: a row for each step with its time, and one sentence that says what to do. */
-
+import { attemptHeaders } from './attempts-panel.ts'
+import { badgeElement } from '../elements/page-part.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
 import { formatCount } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import { badgeElement } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { EndpointCheckShape } from '../frame/shapes.ts'
-import { attemptHeaders } from './attempts-panel.ts'
+import { statusLine } from '../elements/messages.ts'
 
 type Step = EndpointCheckShape['steps'][number]
 

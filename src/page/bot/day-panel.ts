@@ -1,9 +1,8 @@
 /** Two charts of the last day, which the server keeps: how many updates came and went in a second, and how late they were. */
-
+import { ifOlder } from '../frame/api-client.ts'
 import { element } from '../elements/element.ts'
 import { formatRate } from '../elements/format.ts'
 import { lineChart } from '../elements/line-chart.ts'
-import { ifOlder } from '../frame/api-client.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ServerHistoryShape } from '../frame/shapes.ts'
 

@@ -1,22 +1,22 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
 import { updateIn } from '../../api/update-in.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import {
   buttonElement,
   buttonsElement,
-  type Child,
   cardElement,
+  type Child,
   element,
 } from '../elements/element.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
-import { type Message, statusLine } from '../elements/messages.ts'
-import { timeElement, updateLink } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
+import { type Message, statusLine } from '../elements/messages.ts'
 import type { DeadLetterShape } from '../frame/shapes.ts'
 import { readableUpdate } from '../updates/readable-update.ts'
+import { timeElement, updateLink } from '../elements/page-part.ts'
 
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50

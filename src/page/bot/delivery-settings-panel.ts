@@ -1,12 +1,11 @@
 /** The names of a bot, and how both of its queues deliver: its time to live, its connections and its delays of retries. */
-
-import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import { type AmountField, amountField } from '../elements/fields.ts'
 import { durationUnits, wholeNumberOr } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import type { PagePart } from '../elements/page-part.ts'
+import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import type { BotShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 /** What the form shows, in the form in which it is sent. The server says what is wrong with a text that is no number. */
 interface Settings {

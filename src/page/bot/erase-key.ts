@@ -1,7 +1,6 @@
 /** Erases all that a bot has of a person, a chat or an ordering key, after the reader has seen how much that is. */
-
-import { formatCount, formatUpdates } from '../elements/format.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { formatCount, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 
 /** Chosen: 100 responses of some 2,000 updates each. What is beyond is erased, too, but not counted before. */

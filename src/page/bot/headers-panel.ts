@@ -8,10 +8,10 @@ import {
   setElementText,
   submitElement,
 } from '../elements/element.ts'
-import { statusLine } from '../elements/messages.ts'
-import type { PagePart } from '../elements/page-part.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import type { BotShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 export function headersPanel(
   { api, ask, atEnd, may, toast }: PageContext,

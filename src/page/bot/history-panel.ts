@@ -1,8 +1,7 @@
 /** Charts of the last hour of a webhook: how its attempts ended, how long its responses took, and how late updates were. */
-
-import { formatCount } from '../elements/format.ts'
-import { type LineChartData, lineChart } from '../elements/line-chart.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { formatCount } from '../elements/format.ts'
+import { lineChart, type LineChartData } from '../elements/line-chart.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
 

@@ -1,10 +1,9 @@
 /** Shows and sets the limit of deliveries per second that an operator gives to a queue. */
-
-import { element, formElement, submitElement } from '../elements/element.ts'
-import { statusLine } from '../elements/messages.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ResultShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 

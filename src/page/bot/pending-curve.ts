@@ -2,13 +2,12 @@
  * A curve of the updates that have waited for a bot: of the last hour as far as the server has counted them, which it does while a
  * bot is in trouble, and of what the page has seen since then.
  */
-
-import { formatCount } from '../elements/format.ts'
-import type { PagePart } from '../elements/page-part.ts'
-import { sparkline, sparkPointsMax } from '../elements/sparkline.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
+import { sparkline, sparkPointsMax } from '../elements/sparkline.ts'
 
 /** The server counts once a minute. */
 const pauseMs = 60_000

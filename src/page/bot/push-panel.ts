@@ -1,9 +1,9 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
 import { buttonElement, cardElement, element } from '../elements/element.ts'
-import { type Message, statusLine } from '../elements/messages.ts'
-import { updateLink } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { type Message, statusLine } from '../elements/messages.ts'
+import { updateLink } from '../elements/page-part.ts'
 import { type WatchedUpdate, watchedUpdate } from '../updates/watched-update.ts'
 
 /** A complete message of a private chat, so that no framework fails on it. */

@@ -2,15 +2,14 @@
  * The page of one queue of one bot: how it is, in one sentence, and a tab for each thing that its reader does with it. The tabs are
  * parts of one view, so the sentence stays while the reader changes between them, and only the tab that is shown asks the server.
  */
-
-import { element } from '../elements/element.ts'
-import type { PagePart } from '../elements/page-part.ts'
-import { stateHead } from '../elements/state-head.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
+import { element } from '../elements/element.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import { type BotTab, botHash, botTabs, type PageRoute } from '../frame/page-route.ts'
 import type { BotShape } from '../frame/shapes.ts'
+import { stateHead } from '../elements/state-head.ts'
 
 const pauseMs = 1_000
 

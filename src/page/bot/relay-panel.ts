@@ -1,6 +1,4 @@
 /** The relay of a bot, which takes its updates from another bot API server: what it does, a form that sets it, and its end. */
-
-import { asSentence } from '../bots/bot-sentence.ts'
 import {
   buttonElement,
   buttonsElement,
@@ -10,10 +8,11 @@ import {
   submitElement,
 } from '../elements/element.ts'
 import { formatAgo, formatCount, formatUpdates } from '../elements/format.ts'
-import { setMessage, statusLine } from '../elements/messages.ts'
-import { badgeElement, type PagePart } from '../elements/page-part.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { type PagePart, badgeElement } from '../elements/page-part.ts'
+import { setMessage, statusLine } from '../elements/messages.ts'
 import type { BotShape } from '../frame/shapes.ts'
+import { asSentence } from '../bots/bot-sentence.ts'
 
 type Relay = NonNullable<BotShape['relay']>
 

@@ -2,16 +2,15 @@
  * The replays of a queue: jobs that push updates again which have left it. One begins with a count of what the filters select, goes
  * on by itself, and can be watched and cancelled, from any browser.
  */
-
-import { buttonElement, cardElement, element, setElementText } from '../elements/element.ts'
-import { formatBytes, formatCount, formatExact, formatUpdates } from '../elements/format.ts'
-import { errorText } from '../elements/messages.ts'
 import { badgeElement, type PagePart, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { buttonElement, cardElement, element, setElementText } from '../elements/element.ts'
+import { errorText } from '../elements/messages.ts'
+import { formatBytes, formatCount, formatExact, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { replayProgress } from './replay-progress.ts'
 import type { ReplayShape } from '../frame/shapes.ts'
 import type { UpdateSelection } from '../updates/update-filters.ts'
-import { replayProgress } from './replay-progress.ts'
 
 /** While a job runs, and while none does. */
 const pauseMs = 2_000

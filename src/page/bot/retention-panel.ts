@@ -1,19 +1,18 @@
 /** How long the updates of a queue stay readable after they left. */
-
-import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import { type AmountField, amountField } from '../elements/fields.ts'
 import {
   durationUnits,
+  sizeUnits,
+  type Unit,
   formatAge,
   formatBytes,
   formatCount,
-  sizeUnits,
-  type Unit,
 } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ResultShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 type Retention = ResultShape<'getRetention'>

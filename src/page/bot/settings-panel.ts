@@ -1,5 +1,5 @@
 /** What an operator sets of a bot: its webhook, its names and deliveries, the check of its updates, its token and keys, and its end. */
-
+import type { BotQueueName } from '../frame/page-calls.ts'
 import { secretField } from '../elements/copy-text.ts'
 import {
   buttonElement,
@@ -8,21 +8,20 @@ import {
   formElement,
   setElementText,
 } from '../elements/element.ts'
-import { overlapField } from '../elements/fields.ts'
-import { formatCount } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import type { PagePart } from '../elements/page-part.ts'
-import { stateOf } from '../elements/state-head.ts'
-import type { BotQueueName } from '../frame/page-calls.ts'
-import type { PageContext } from '../frame/page-context.ts'
-import type { BotShape } from '../frame/shapes.ts'
-import { deliverySettingsPanel } from './delivery-settings-panel.ts'
 import { eraseKey } from './erase-key.ts'
+import { deliverySettingsPanel } from './delivery-settings-panel.ts'
+import { formatCount } from '../elements/format.ts'
 import { headersPanel } from './headers-panel.ts'
 import { limitPanel } from './limit-panel.ts'
+import { overlapField } from '../elements/fields.ts'
+import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import { relayPanel } from './relay-panel.ts'
 import { retentionPanel } from './retention-panel.ts'
+import type { BotShape } from '../frame/shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
+import { stateOf } from '../elements/state-head.ts'
+import { statusLine } from '../elements/messages.ts'
 import { webhookPanel } from './webhook-panel.ts'
 
 /** Shows the settings of a queue, with those of its bot. */

@@ -1,14 +1,13 @@
 /** The keys that the deliveries of a queue are signed with: listed, added and removed. What verifies is shown once. */
-
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { secretField } from '../elements/copy-text.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
 import { overlapField } from '../elements/fields.ts'
-import { statusLine } from '../elements/messages.ts'
-import { timeElement } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { SigningKeyShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
+import { timeElement } from '../elements/page-part.ts'
 
 const pauseMs = 5_000
 const types = ['hmac-sha256', 'ed25519'] as const

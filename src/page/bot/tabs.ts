@@ -1,15 +1,14 @@
 /** The tabs that the page of a bot and the page of its owner share. */
-
-import { element } from '../elements/element.ts'
-import { stateOf } from '../elements/state-head.ts'
+import { attemptsPanel } from './attempts-panel.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
+import { element } from '../elements/element.ts'
+import { historyPanel } from './history-panel.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { type TabPart, type BotRoute, unchanging } from './queue-view.ts'
 import type { AttemptShape, BotShape } from '../frame/shapes.ts'
+import { stateOf } from '../elements/state-head.ts'
 import { updatePanel } from '../updates/update-panel.ts'
 import { updatesPanel } from '../updates/updates-panel.ts'
-import { attemptsPanel } from './attempts-panel.ts'
-import { historyPanel } from './history-panel.ts'
-import { type BotRoute, type TabPart, unchanging } from './queue-view.ts'
 
 /**
  * Makes the tab of what happens: charts of the last hour, and the attempts.

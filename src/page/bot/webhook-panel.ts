@@ -2,7 +2,8 @@
  * The webhook of a queue: how it is set, a form that sets it, and a button that removes it. The server shows neither the URL nor a
  * secret, so the form begins empty and replaces the whole webhook.
  */
-
+import { wholeNumberOr, formatCount } from '../elements/format.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import {
   buttonElement,
   buttonsElement,
@@ -11,12 +12,10 @@ import {
   formElement,
   submitElement,
 } from '../elements/element.ts'
-import { formatCount, wholeNumberOr } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
 import { type Facts, factList, type PagePart } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { QueueShape, ResultShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 type WebhookState = ResultShape<'getWebhook'>

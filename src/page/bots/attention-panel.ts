@@ -2,17 +2,16 @@
  * The bots in trouble, the worst ones first, each with its sentence, how many updates wait, and what helps. The list is short
  * however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence of each.
  */
-
-import { pendingCurve } from '../bot/pending-curve.ts'
+import { badge, type PagePart } from '../elements/page-part.ts'
+import { asSentence, readableSeconds } from './bot-sentence.ts'
+import { botHash } from '../frame/page-route.ts'
 import { buttonElement, buttonsElement, element, setElementText } from '../elements/element.ts'
 import { formatAge, formatCount } from '../elements/format.ts'
-import { badge, type PagePart } from '../elements/page-part.ts'
-import { actOnQueue, type QueueAction } from '../elements/state-head.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import { botHash } from '../frame/page-route.ts'
-import type { BotShape, ListedBotShape, SummaryShape } from '../frame/shapes.ts'
+import { pendingCurve } from '../bot/pending-curve.ts'
+import { actOnQueue, type QueueAction } from '../elements/state-head.ts'
 import { severities } from './bot-list.ts'
-import { asSentence, readableSeconds } from './bot-sentence.ts'
+import type { BotShape, ListedBotShape, SummaryShape } from '../frame/shapes.ts'
 
 /** Sentences need not be younger. */
 const pauseMs = 3_000

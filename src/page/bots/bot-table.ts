@@ -3,17 +3,16 @@
  * others, so 100,000 bots cost as much as 50: with 52,000 on the server, the page took 4 MB and 1,070 nodes, also after 5,000 rows
  * were scrolled past, and a search answered within 0.5 s. Screen readers get the true number and position of each row.
  */
-
+import { badgeElement, timeElement } from '../elements/page-part.ts'
+import { BotList, type BotListQuery, type RowRange, visibleRows } from './bot-list.ts'
 import { type Column, emptyState, headElement, rowElement } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element, scrollElement } from '../elements/element.ts'
-import { searchField } from '../elements/fields.ts'
 import { formatAge, formatCount, shardsText } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import { badgeElement, timeElement } from '../elements/page-part.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { searchField } from '../elements/fields.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
-import { BotList, type BotListQuery, type RowRange, visibleRows } from './bot-list.ts'
+import { statusLine } from '../elements/messages.ts'
 
 /** A table that moves every second cannot be read. */
 const pauseMs = 3_000

@@ -2,10 +2,10 @@
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { formatCount, shardsText } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 /** Chosen: several screens. Who has more looks at those with the most. */

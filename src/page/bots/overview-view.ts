@@ -1,12 +1,11 @@
 /** The first page: what needs attention, the sums, the last day, and all bots. */
-
+import { attentionPanel } from './attention-panel.ts'
+import { botTable } from './bot-table.ts'
 import { dayPanel } from '../bot/day-panel.ts'
 import { element } from '../elements/element.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import type { RightsShape } from '../frame/shapes.ts'
 import { serverPanel } from '../server/server-panel.ts'
-import { attentionPanel } from './attention-panel.ts'
-import { botTable } from './bot-table.ts'
+import type { RightsShape } from '../frame/shapes.ts'
 
 export function overviewView(context: PageContext): PageView {
   const bots = botTable(context)

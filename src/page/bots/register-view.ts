@@ -1,11 +1,10 @@
 /** Registers a bot, and shows its token once. */
-
+import { wholeNumberOr } from '../elements/format.ts'
 import { commandElement, secretField } from '../elements/copy-text.ts'
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
-import { wholeNumberOr } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const fields = [
   ['First name', { name: 'first_name', required: true, maxlength: 64, placeholder: 'Shop' }],

@@ -2,10 +2,9 @@
  * Tables of data that is read again and again, and what stands in place of a list without items. A column is all that the page
  * says about it, in one place.
  */
-
-import { commandElement } from './copy-text.ts'
 import { type Child, element, scrollElement } from './element.ts'
 import type { PagePart } from './page-part.ts'
+import { commandElement } from './copy-text.ts'
 
 /** A column of rows. */
 export interface Column<Row> {

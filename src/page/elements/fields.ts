@@ -1,7 +1,6 @@
 /** The fields of forms that several views have: an amount with its unit, how long something old stays valid, a search. */
-
-import { element } from './element.ts'
 import { amountIn, amountOf, type Unit } from './format.ts'
+import { element } from './element.ts'
 
 /** A number with its unit, which may be left out. */
 export interface AmountField {

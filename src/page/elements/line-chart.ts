@@ -4,9 +4,9 @@
  * The colors come from the style, so a chart is made anew when the reader changes between light and dark.
  */
 import uPlot from 'uplot'
-import type { PageContext } from '../frame/page-context.ts'
 import { cardElement, element, setElementText } from './element.ts'
 import { formatTime } from './format.ts'
+import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from './page-part.ts'
 
 export interface ChartLine {

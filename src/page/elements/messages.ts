@@ -1,7 +1,6 @@
 /** What the page says to its reader: in a place, in a line that a screen reader reads, or at its edge for some seconds. */
-
+import { type Child, element, buttonElement } from './element.ts'
 import type { BrowserClock } from './browser-clock.ts'
-import { buttonElement, type Child, element } from './element.ts'
 
 /** What the page says: a text, or one with links. */
 export type Message = string | readonly Child[]

@@ -1,10 +1,9 @@
 /** A part of the page that shows data, and the smallest things that are shown: a state, facts, a moment, a link to an update. */
-
+import { element, setElementText, type Child } from './element.ts'
+import { type BrowserClock, isoTimeOf } from './browser-clock.ts'
+import { formatAgo, formatExact } from './format.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import { botHash } from '../frame/page-route.ts'
-import { type BrowserClock, isoTimeOf } from './browser-clock.ts'
-import { type Child, element, setElementText } from './element.ts'
-import { formatAgo, formatExact } from './format.ts'
 
 /** A part of the page that shows data, each time that it is read. */
 export interface PagePart<Data> {

@@ -1,15 +1,14 @@
 /** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
-
-import { pendingCurve } from '../bot/pending-curve.ts'
+import { badge, type PagePart, timeElement } from './page-part.ts'
 import { botSentence } from '../bots/bot-sentence.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
+import { errorText, statusLine } from './messages.ts'
+import { formatAge, formatBytes, formatCount } from './format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
+import { pendingCurve } from '../bot/pending-curve.ts'
 import type { BotShape, QueueShape } from '../frame/shapes.ts'
-import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
-import { formatAge, formatBytes, formatCount } from './format.ts'
-import { errorText, statusLine } from './messages.ts'
-import { badge, type PagePart, timeElement } from './page-part.ts'
 
 export interface StateHead extends PagePart<BotShape> {
   readonly actions: HTMLElement

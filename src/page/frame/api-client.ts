@@ -5,7 +5,7 @@
  * server, until the same call succeeds.
  */
 import type { BrowserClock } from '../elements/browser-clock.ts'
-import { type PageCall, type PageInput, pageCall } from './page-calls.ts'
+import { pageCall, type PageCall, type PageInput } from './page-calls.ts'
 import type { ResultShape } from './shapes.ts'
 
 /** A response that is an error, or none. */

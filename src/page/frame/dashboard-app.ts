@@ -2,28 +2,27 @@
  * The program of the page: chooses the view by the address (page-route.ts), asks for the key when the session has ended, and
  * keeps the frame around the views: the navigation with what fails, the title, messages and the keyboard.
  */
-
-import { botView } from '../bot/bot-view.ts'
-import { deadLettersView } from '../bots/dead-letters-view.ts'
-import { overviewView, rightsView } from '../bots/overview-view.ts'
-import { registerView } from '../bots/register-view.ts'
-import { browserClock } from '../elements/browser-clock.ts'
-import { emptyState } from '../elements/data-table.ts'
-import { element, setElementText } from '../elements/element.ts'
-import { formatCount } from '../elements/format.ts'
-import { handleRowKeys, searchSelector } from '../elements/row-keys.ts'
-import { VisiblePoller } from '../elements/visible-poller.ts'
-import { auditView } from '../server/audit-view.ts'
-import { eventsView } from '../server/events-view.ts'
-import { keysView } from '../server/keys-view.ts'
-import { nodesView } from '../server/nodes-view.ts'
 import { ApiClient } from './api-client.ts'
+import { auditView } from '../server/audit-view.ts'
+import { botView } from '../bot/bot-view.ts'
+import { browserClock } from '../elements/browser-clock.ts'
+import { deadLettersView } from '../bots/dead-letters-view.ts'
+import { element, setElementText } from '../elements/element.ts'
+import { emptyState } from '../elements/data-table.ts'
+import { eventsView } from '../server/events-view.ts'
+import { formatCount } from '../elements/format.ts'
+import { keysView } from '../server/keys-view.ts'
 import { loginView } from './login-view.ts'
+import { nodesView } from '../server/nodes-view.ts'
+import { overviewView, rightsView } from '../bots/overview-view.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { byId, pageFrame } from './page-frame.ts'
 import { type PageRoute, routeOf } from './page-route.ts'
+import { registerView } from '../bots/register-view.ts'
+import { handleRowKeys, searchSelector } from '../elements/row-keys.ts'
 import type { RightsShape } from './shapes.ts'
 import { rightsOfSession, viewContext } from './view-context.ts'
+import { VisiblePoller } from '../elements/visible-poller.ts'
 
 /** How often the title and the navigation learn what fails. */
 const countsPauseMs = 10_000

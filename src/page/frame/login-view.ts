@@ -1,9 +1,8 @@
 /** Asks for a key. The field is emptied after each try, and nothing else keeps the key. */
-
-import { element, formElement, submitElement } from '../elements/element.ts'
-import { statusLine } from '../elements/messages.ts'
 import { isUnauthorized } from './api-client.ts'
+import { element, formElement, submitElement } from '../elements/element.ts'
 import type { PageContext, PageView } from './page-context.ts'
+import { statusLine } from '../elements/messages.ts'
 
 export function loginView({ api, atEnd }: PageContext, onLoggedIn: () => void): PageView {
   const key = element('input', {

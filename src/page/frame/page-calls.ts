@@ -1,7 +1,6 @@
 /** The calls that the page makes. The compiler compares them with the table of operations, which the page does not load. */
-
-import { type InputOf, targetOf } from '../../api/target-of.ts'
 import type { ApiOperations } from '../../modules/api-operations.ts'
+import { type InputOf, targetOf } from '../../api/target-of.ts'
 
 const bot = '/v1/bots/:id'
 const webhook = `${bot}/webhook` as const

@@ -1,9 +1,9 @@
+import type { ApiClient } from './api-client.ts'
 import type { BrowserClock } from '../elements/browser-clock.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
+import type { PageRoute } from './page-route.ts'
 import type { Toast } from '../elements/messages.ts'
 import type { Visibility } from '../elements/visible-poller.ts'
-import type { ApiClient } from './api-client.ts'
-import type { PageRoute } from './page-route.ts'
 
 /** A scope of a key, or a right of a link to the owner's page. A key that manages may replay, too. */
 export type PageRight = 'push' | 'read' | 'manage' | 'all' | 'replay'

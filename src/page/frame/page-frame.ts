@@ -1,8 +1,8 @@
 /** The parts of the document around a view, which the dashboard and the owner's page have in common. */
 import { browserClock } from '../elements/browser-clock.ts'
 import { setElementText } from '../elements/element.ts'
-import { type Toast, toasts } from '../elements/messages.ts'
 import { refreshTimes } from '../elements/page-part.ts'
+import { type Toast, toasts } from '../elements/messages.ts'
 import { VisiblePoller } from '../elements/visible-poller.ts'
 
 /** How often moments are said anew: `3 min ago` needs no more. */

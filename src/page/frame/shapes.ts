@@ -2,9 +2,8 @@
  * The responses of the private API that the page uses, as the table of operations declares them. The page runs in a browser,
  * so it takes only the types of the table.
  */
-
-import type { ResultOf } from '../../api/operation.ts'
 import type { ApiOperations } from '../../modules/api-operations.ts'
+import type { ResultOf } from '../../api/operation.ts'
 
 /** The result of a call, by its id. */
 export type ResultShape<Id extends keyof ApiOperations> = ResultOf<ApiOperations[Id]>

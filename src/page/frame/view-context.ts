@@ -1,13 +1,12 @@
 /** Makes the context of a view: its polls, and what else ends with it. */
-
+import type { ApiClient } from './api-client.ts'
 import { browserClock } from '../elements/browser-clock.ts'
 import { confirmDialog } from '../elements/confirm-dialog.ts'
-import type { Toast } from '../elements/messages.ts'
-import { VisiblePoller } from '../elements/visible-poller.ts'
-import type { ApiClient } from './api-client.ts'
 import type { PageContext, ReaderRights } from './page-context.ts'
 import { queryOf } from './page-route.ts'
 import type { RightsShape } from './shapes.ts'
+import type { Toast } from '../elements/messages.ts'
+import { VisiblePoller } from '../elements/visible-poller.ts'
 
 export interface ViewWorld {
   readonly api: ApiClient

@@ -6,16 +6,15 @@
  *
  * With the end of the link, everything ends that the page asks for.
  */
-
-import type { BotRoute } from '../bot/queue-view.ts'
+import { ApiClient, ApiError } from '../frame/api-client.ts'
 import { browserClock } from '../elements/browser-clock.ts'
 import { element } from '../elements/element.ts'
-import { ApiClient, ApiError } from '../frame/api-client.ts'
 import type { PageContext, PageView, ReaderRights } from '../frame/page-context.ts'
 import { pageFrame } from '../frame/page-frame.ts'
 import { type PageRoute, routeOf } from '../frame/page-route.ts'
-import { viewContext } from '../frame/view-context.ts'
 import { type LinkRights, portalView } from './portal-view.ts'
+import type { BotRoute } from '../bot/queue-view.ts'
+import { viewContext } from '../frame/view-context.ts'
 
 /** Below this path are the calls that a link may make (protocol.md §9.8). */
 const callsPath = '/portal'

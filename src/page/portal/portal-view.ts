@@ -1,7 +1,12 @@
 /** The page of a bot for its owner, who has a link and no key: its state, its updates, and what the link permits beside. */
-
+import { activityTab, updatesTab } from '../bot/tabs.ts'
+import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { checkPanel } from '../bot/check-panel.ts'
 import { deadLettersPanel } from '../bot/dead-letters-panel.ts'
+import { buttonElement, cardElement, element } from '../elements/element.ts'
+import { formatExact } from '../elements/format.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
 import {
   type BotRoute,
   queueView,
@@ -9,13 +14,7 @@ import {
   type TabPart,
   unchanging,
 } from '../bot/queue-view.ts'
-import { activityTab, updatesTab } from '../bot/tabs.ts'
-import { buttonElement, cardElement, element } from '../elements/element.ts'
-import { formatExact } from '../elements/format.ts'
 import { type Message, statusLine } from '../elements/messages.ts'
-import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import type { PageContext, PageView } from '../frame/page-context.ts'
 import type { AttemptShape } from '../frame/shapes.ts'
 import { watchedUpdate } from '../updates/watched-update.ts'
 

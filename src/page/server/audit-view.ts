@@ -1,14 +1,13 @@
 /** The calls that changed something, the last ones first. */
-
+import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { searchField } from '../elements/fields.ts'
-import { statusLine } from '../elements/messages.ts'
-import { badgeElement, timeElement } from '../elements/page-part.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
+import { searchField } from '../elements/fields.ts'
 import type { RecordedCallShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
 const perPage = 100

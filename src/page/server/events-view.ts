@@ -1,14 +1,13 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
-
-import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { type Child, cardElement, element } from '../elements/element.ts'
-import { formatCount } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
 import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
-import { type PageInput, pageCall } from '../frame/page-calls.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
+import { cardElement, type Child, element } from '../elements/element.ts'
+import { formatCount } from '../elements/format.ts'
+import { pageCall, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { serverEvents } from '../frame/server-events.ts'
+import { statusLine } from '../elements/messages.ts'
 
 type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
 

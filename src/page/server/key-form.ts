@@ -1,8 +1,8 @@
 /** The form that makes a key of the private API. */
 import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
-import { statusLine } from '../elements/messages.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { IssuedKeyShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const scopes = [
   ['push', 'push: push updates'],

@@ -1,17 +1,16 @@
 /** The keys of the private API: listed, made, rotated and revoked. A key is shown once, until the reader leaves the page. */
-
-import type { Question } from '../elements/confirm-dialog.ts'
+import { isTrouble } from '../frame/api-client.ts'
 import { secretField } from '../elements/copy-text.ts'
+import type { Question } from '../elements/confirm-dialog.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { overlapField } from '../elements/fields.ts'
-import { formatCount } from '../elements/format.ts'
 import { errorText, statusLine } from '../elements/messages.ts'
-import { timeElement } from '../elements/page-part.ts'
-import { isTrouble } from '../frame/api-client.ts'
+import { formatCount } from '../elements/format.ts'
+import { keyForm } from './key-form.ts'
+import { overlapField } from '../elements/fields.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import type { IssuedKeyShape, KeyChangeShape, KeyShape } from '../frame/shapes.ts'
-import { keyForm } from './key-form.ts'
+import { timeElement } from '../elements/page-part.ts'
 
 /** For the last use of each key. */
 const pauseMs = 5_000

@@ -1,20 +1,19 @@
 /** The nodes of a cluster, or the workers of the one server, with their shards. */
-
-import { dataTable } from '../elements/data-table.ts'
-import { type Child, cardElement, element } from '../elements/element.ts'
-import { badgeElement, type PagePart } from '../elements/page-part.ts'
 import { ifOlder } from '../frame/api-client.ts'
-import type { PageContext } from '../frame/page-context.ts'
+import { badgeElement, type PagePart } from '../elements/page-part.ts'
+import { dataTable } from '../elements/data-table.ts'
+import { cardElement, type Child, element } from '../elements/element.ts'
 import {
   type Cell,
   type CellColumn,
   goneCells,
   nodeCells,
   nodeColumns,
-  SeenNodes,
   workerCells,
   workerColumns,
+  SeenNodes,
 } from './node-cells.ts'
+import type { PageContext } from '../frame/page-context.ts'
 
 /** Nodes are asked for their state less often than the server for its rates. */
 const pauseMs = 2_000

@@ -1,16 +1,15 @@
 /** The nodes and workers of the server, and how long its event loops make work wait. */
-
-import { cardElement, element } from '../elements/element.ts'
-import { formatBytes, formatCount, formatRate } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import { type Facts, factList } from '../elements/page-part.ts'
 import { ifOlder } from '../frame/api-client.ts'
-import type { PageContext, PageView } from '../frame/page-context.ts'
-import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import { cardElement, element } from '../elements/element.ts'
+import { factList, type Facts } from '../elements/page-part.ts'
+import { formatBytes, formatCount, formatRate } from '../elements/format.ts'
 import { nodesPanel } from './nodes-panel.ts'
+import type { PageContext, PageView } from '../frame/page-context.ts'
 import { readMetricsText } from './rate-meter.ts'
 import { readinessTexts } from './readiness-text.ts'
 import { readinessOf } from './server-panel.ts'
+import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 2_000
 

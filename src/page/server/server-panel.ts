@@ -1,16 +1,15 @@
 /** The state of the server: what is wrong with it, and its sums and rates now. */
-
+import { ifOlder } from '../frame/api-client.ts'
 import { buttonElement, element, setElementText } from '../elements/element.ts'
 import { formatAge, formatCount, formatRate, shardsText } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import type { PagePart } from '../elements/page-part.ts'
-import { ifOlder } from '../frame/api-client.ts'
-import { pageCall } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
-import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import { RateMeter, type Rates, readMetricsText } from './rate-meter.ts'
+import { pageCall } from '../frame/page-calls.ts'
 import { readinessTexts } from './readiness-text.ts'
+import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 1_000
 /** The rates, and in which tile each is shown. */

@@ -2,22 +2,21 @@
  * The live tail of a queue. The server sends types and sizes; payloads only if the reader asks for them. The page draws
  * at most once per frame and keeps the last events, so a busy queue cannot fill it.
  */
-
-import type { PushPanel } from '../bot/push-panel.ts'
 import {
   buttonElement,
-  type Child,
   cardElement,
+  type Child,
   element,
   scrollElement,
 } from '../elements/element.ts'
 import { formatCount, formatTime } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
-import { updateLink } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue, pageCall } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { PushPanel } from '../bot/push-panel.ts'
 import { serverEvents } from '../frame/server-events.ts'
+import { statusLine } from '../elements/messages.ts'
 import { tailedUpdate } from './readable-update.ts'
+import { updateLink } from '../elements/page-part.ts'
 
 const shownMax = 200
 

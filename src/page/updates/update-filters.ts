@@ -4,9 +4,9 @@
  */
 import { unixSecondsOf } from '../elements/browser-clock.ts'
 import { element } from '../elements/element.ts'
-import { searchField } from '../elements/fields.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { searchField } from '../elements/fields.ts'
 
 type Query = NonNullable<PageInput<'listUpdates'>['query']>
 export type UpdateSelection = Pick<Query, 'state' | 'type' | 'ordering_key' | 'since' | 'until'>

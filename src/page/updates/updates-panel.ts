@@ -2,18 +2,17 @@
  * The updates of a queue: those that wait, those that are kept after they left, and dead letters, with filters, the newest first.
  * One call of the server reads a bounded number of updates, so a page may be short although others follow.
  */
-
-import { eraseKey } from '../bot/erase-key.ts'
-import { replaysPanel } from '../bot/replays-panel.ts'
-import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { formatBytes, formatCount } from '../elements/format.ts'
-import { statusLine } from '../elements/messages.ts'
 import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
+import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
+import { eraseKey } from '../bot/erase-key.ts'
+import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
+import { replaysPanel } from '../bot/replays-panel.ts'
 import type { UpdateShape } from '../frame/shapes.ts'
+import { statusLine } from '../elements/messages.ts'
 import { updateFilters, updateTones } from './update-filters.ts'
 
 const pauseMs = 5_000

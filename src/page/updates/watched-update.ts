@@ -1,9 +1,9 @@
 /** An update that was pushed from the page: says what becomes of it. */
 import { durationText } from '../bot/attempts-panel.ts'
-import type { Message } from '../elements/messages.ts'
-import { updateLink } from '../elements/page-part.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
+import type { Message } from '../elements/messages.ts'
 import type { AttemptShape } from '../frame/shapes.ts'
+import { updateLink } from '../elements/page-part.ts'
 
 export interface WatchedUpdate {
   /** Watches this update, and no other; undefined: none. */

@@ -11,8 +11,8 @@
  * process several times as much as this packet.
  */
 import assert from 'node:assert/strict'
-import { type ListenerKind, listenerKinds } from '../../http/listener.ts'
 import { connectionPacketBytesMax } from '../limits.ts'
+import { type ListenerKind, listenerKinds } from '../../http/listener.ts'
 
 export interface ConnectionPacket {
   readonly id: number

@@ -1,7 +1,6 @@
 /** The control calls that a worker makes to its primary, over the channel of control.ts. */
-
-import type { EventPage, EventQuestion, NewOperatorEvent } from '../../kit/operator-event.ts'
 import type { EventLog } from '../event-log.ts'
+import type { EventPage, EventQuestion, NewOperatorEvent } from '../../kit/operator-event.ts'
 import type { Control } from './control.ts'
 
 /** The control interface of the primary. */

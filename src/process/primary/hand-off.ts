@@ -21,14 +21,14 @@
  * dies, and it does not resend a lost handle.
  */
 import assert from 'node:assert/strict'
-import { privatePlaces } from '../../admission/connections/connection-places.ts'
-import type { ListenerKind } from '../../http/listener.ts'
-import type { NativeHandle } from '../../http/native-handle.ts'
 import type { Clock, Timer } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { mib } from '../../kit/limits.ts'
-import type { TakenMessage } from '../channel/channel-message.ts'
 import { handOffsInFlightMax } from '../limits.ts'
+import { privatePlaces } from '../../admission/connections/connection-places.ts'
+import type { TakenMessage } from '../channel/channel-message.ts'
+import type { ListenerKind } from '../../http/listener.ts'
+import type { NativeHandle } from '../../http/native-handle.ts'
+import { mib } from '../../kit/limits.ts'
 
 export interface WaitingConnection {
   readonly listener: ListenerKind

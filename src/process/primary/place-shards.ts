@@ -1,9 +1,8 @@
 /** The shards of one worker's place: those of its range that this node has. It keeps the shard table, which all processes read. */
-
-import { Mutex } from '../../kit/mutex.ts'
-import { leaveMs, settleMs } from '../limits.ts'
 import type { RouteTable } from '../routes.ts'
 import type { ShardAssignment, ShardOpening, ShardWorker } from '../shard-assignment.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import { leaveMs, settleMs } from '../limits.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import type { WorkerChild } from './worker-child.ts'

@@ -7,18 +7,18 @@
  */
 import cluster from 'node:cluster'
 import { chmodSync, mkdirSync } from 'node:fs'
-import { describeAddress, type ListenerOptions } from '../../http/listener.ts'
 import { sleep } from '../../kit/clock.ts'
-import { messageOf } from '../../kit/errors.ts'
 import type { Counters } from '../../kit/surroundings.ts'
 import type { ReopenLogMessage } from '../channel/channel-message.ts'
 import { connectionLimit } from '../connection-limit.ts'
-import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
-import { ShardMap } from '../shard-map.ts'
 import { ConnectionRouter } from './connection-router.ts'
 import { HandOff } from './hand-off.ts'
+import { describeAddress, type ListenerOptions } from '../../http/listener.ts'
+import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
+import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
+import { messageOf } from '../../kit/errors.ts'
 
 export interface PrimaryOptions extends Omit<SupervisorOptions, 'map' | 'assignment'> {
   /** The shards that this node has in its databases; undefined if it has all of them for ever. */

@@ -12,10 +12,9 @@
  * A wrong guess costs one forwarded request and is never an error. If a bot id is out of range, any worker may answer 401 or 421.
  * A shard that does not exist, or is written in another way, is none.
  */
-
+import { requestLineBytesMax } from '../limits.ts'
 import { plainTarget } from '../../http/plain-target.ts'
 import { botIdMax } from '../../kit/limits.ts'
-import { requestLineBytesMax } from '../limits.ts'
 
 /** What a request line names that one worker has. */
 export type NamedOwner = { readonly botId: number } | { readonly shard: number }

@@ -7,10 +7,10 @@
  */
 import type { Clock } from '../../kit/clock.ts'
 import { sleep } from '../../kit/clock.ts'
-import { drainMs } from '../../kit/limits.ts'
 import { closeMarginMs } from '../limits.ts'
-import type { RouteTable } from '../routes.ts'
+import { drainMs } from '../../kit/limits.ts'
 import type { ShardControl, ShardWorker } from '../shard-assignment.ts'
+import type { RouteTable } from '../routes.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { HandOff } from './hand-off.ts'
 import { WorkerPlace, type WorkerPlaceOptions } from './worker-place.ts'

@@ -8,10 +8,10 @@
 import assert from 'node:assert/strict'
 import cluster, { type Worker } from 'node:cluster'
 import { closeSync } from 'node:fs'
-import { descriptorSocketPair, sendDescriptor } from '../../../native-bindings/descriptor-socket.ts'
-import type { NativeHandle } from '../../http/native-handle.ts'
+import { sendDescriptor, descriptorSocketPair } from '../../../native-bindings/descriptor-socket.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
-import type { Log } from '../../kit/surroundings.ts'
+import type { EventLog } from '../event-log.ts'
+import { connectionPacketBytesMax, workerStartMs } from '../limits.ts'
 import {
   type ConnectionsMessage,
   isMessage,
@@ -20,11 +20,11 @@ import {
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
 import { writeConnectionPacket } from '../channel/connection-packet.ts'
 import { Control, exposeControl } from '../channel/control.ts'
+import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
+import type { Log } from '../../kit/surroundings.ts'
+import type { NativeHandle } from '../../http/native-handle.ts'
 import { primaryControl } from '../channel/primary-control.ts'
 import type { WorkerControl, WorkerStart } from '../channel/worker-control.ts'
-import type { EventLog } from '../event-log.ts'
-import { connectionPacketBytesMax, workerStartMs } from '../limits.ts'
-import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
 
 export interface WorkerChildOptions {
   readonly clock: Clock

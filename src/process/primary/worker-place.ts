@@ -11,10 +11,6 @@
  *   retire     the worker forwards requests on its connections to the successor, and exits after the last connection
  */
 import { type Clock, sleep, type Timer } from '../../kit/clock.ts'
-import { drainMs } from '../../kit/limits.ts'
-import type { Counters, Log } from '../../kit/surroundings.ts'
-import type { WorkerStart } from '../channel/worker-control.ts'
-import type { EventLog } from '../event-log.ts'
 import {
   closeMarginMs,
   controlCallMs,
@@ -25,14 +21,18 @@ import {
   slotsPerWorker,
   workerStartMs,
 } from '../limits.ts'
+import type { EventLog } from '../event-log.ts'
+import { drainMs } from '../../kit/limits.ts'
+import { CrashMemory } from './crash-memory.ts'
+import type { HandOff } from './hand-off.ts'
+import { type PlaceMode, PlaceState } from './place-state.ts'
+import type { WorkerStart } from '../channel/worker-control.ts'
+import type { Counters, Log } from '../../kit/surroundings.ts'
 import type { NodeLinks } from '../node-links.ts'
+import { PlaceShards } from './place-shards.ts'
 import type { ShardAssignment } from '../shard-assignment.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
-import { CrashMemory } from './crash-memory.ts'
-import type { HandOff } from './hand-off.ts'
-import { PlaceShards } from './place-shards.ts'
-import { type PlaceMode, PlaceState } from './place-state.ts'
 import { type WatchdogTimes, watchWorker } from './watchdog.ts'
 import { WorkerChild } from './worker-child.ts'
 

@@ -11,7 +11,6 @@
 
 import { type UpdateChecker, updateChecker } from '../../../native-bindings/update-checker.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { followAddedTypes, updateTypes } from '../../kit/update-types.ts'
 import {
   endColumn,
   keyLetterColumn,
@@ -20,13 +19,14 @@ import {
   textEndColumn,
   textStartColumn,
   typeColumn,
-  UpdateRows,
   underivedKey,
+  UpdateRows,
   updateStartColumn,
 } from '../../shard/update-rows.ts'
-import type { ScratchMemory } from '../shared-scratch.ts'
-import { deriveOrderingKey, idLengthMax, idPaths, keyLetters } from './ordering-key.ts'
 import { updateNestingMax, whyRefused } from './why-refused.ts'
+import { deriveOrderingKey, idLengthMax, idPaths, keyLetters } from './ordering-key.ts'
+import type { ScratchMemory } from '../shared-scratch.ts'
+import { followAddedTypes, updateTypes } from '../../kit/update-types.ts'
 
 /** Updates in one shared memory, with their rows. */
 export interface UpdateBatch {

@@ -16,19 +16,19 @@
  */
 
 import { entryFiles } from '../../entry-files.ts'
-import { HelperThread } from '../../kit/helper-thread.ts'
-import { kib, mib } from '../../kit/limits.ts'
-import { addedTypes } from '../../kit/update-types.ts'
 import {
   endColumn,
   rowLength,
   typeColumn,
-  type UpdateRows,
   uncheckedType,
+  type UpdateRows,
   updateStartColumn,
 } from '../../shard/update-rows.ts'
-import { type ScratchMemory, SharedScratch } from '../shared-scratch.ts'
 import { type CheckedBatch, setChecked, type UpdateBatch } from './check-batch.ts'
+import { HelperThread } from '../../kit/helper-thread.ts'
+import { addedTypes } from '../../kit/update-types.ts'
+import { type ScratchMemory, SharedScratch } from '../shared-scratch.ts'
+import { kib, mib } from '../../kit/limits.ts'
 
 export interface CheckPoolOptions {
   /** The size from which on updates go to the thread, in bytes; undefined: no update does. */

@@ -9,12 +9,12 @@
  * the same key the last one counts, as in the JSON parsers of bots.
  */
 
-import { createHash } from 'node:crypto'
-import type { AddedType } from '../../kit/added-type.ts'
-import { orderingKeyBytesMax } from '../../kit/limits.ts'
-import { addedTypes, byType, type UpdateType } from '../../kit/update-types.ts'
 import { producerKey } from '../../shard/update-rows.ts'
+import { createHash } from 'node:crypto'
+import { orderingKeyBytesMax } from '../../kit/limits.ts'
 import { findLastMember, numberText, skipSpace, skipString, skipValue } from './json-scan.ts'
+import type { AddedType } from '../../kit/added-type.ts'
+import { addedTypes, byType, type UpdateType } from '../../kit/update-types.ts'
 
 interface OrderingClass {
   readonly letter: string

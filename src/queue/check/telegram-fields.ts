@@ -9,7 +9,7 @@
 
 import type { ReferenceVersion, typesOfReference } from '../../kit/added-type.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import { type UpdateType, updateTypes } from '../../kit/update-types.ts'
+import { updateTypes, type UpdateType } from '../../kit/update-types.ts'
 
 /** What a field must be. An object has fields in turn; one whose name ends with `?` may be absent. */
 type Shape = 'an integer' | 'a string' | 'a boolean' | 'an array' | Fields

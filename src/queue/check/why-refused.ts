@@ -9,7 +9,6 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { updateTypeNumber, updateTypes } from '../../kit/update-types.ts'
 import {
   actionFirst,
   afterValue,
@@ -26,6 +25,7 @@ import {
   value,
 } from './json-automaton.ts'
 import { skipSpace } from './json-scan.ts'
+import { updateTypeNumber, updateTypes } from '../../kit/update-types.ts'
 
 /** Returns the detail of BAD_UPDATE, or undefined for a valid update. */
 export function whyRefused(bytes: Buffer): string | undefined {

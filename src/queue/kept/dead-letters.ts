@@ -9,18 +9,18 @@
  * turn of the event loop, so no dead letter is removed twice.
  */
 import assert from 'node:assert/strict'
-import type { LostUpdate } from '../../delivery/delivery-source.ts'
 import { deadLetterLifeMs, deadLettersPerRead, mib } from '../../kit/limits.ts'
-import type { Surroundings } from '../../kit/surroundings.ts'
-import type { DeadLetterOperation, RemoveDeadLettersOperation } from '../../shard/operations.ts'
 import { updateIdEnd } from '../../shard/records/record-keys.ts'
+import type { DeadLetterOperation, RemoveDeadLettersOperation } from '../../shard/operations.ts'
 import type { StoredDeadLetter } from '../../shard/records/stored-records.ts'
-import type { StoredQueue } from '../queue-reader.ts'
-import type { QueuedUpdate } from '../queued-update.ts'
+import type { LostUpdate } from '../../delivery/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
 import type { Erasing } from './erase-kept.ts'
 import { leftUpdateOf } from './left-update.ts'
-import { type LookPayer, lookCostMs } from './look-payer.ts'
+import { lookCostMs, type LookPayer } from './look-payer.ts'
+import type { QueuedUpdate } from '../queued-update.ts'
+import type { StoredQueue } from '../queue-reader.ts'
+import type { Surroundings } from '../../kit/surroundings.ts'
 
 /** A lost update with all the fields that a dead letter stores. */
 export interface DyingUpdate extends LostUpdate {

@@ -1,7 +1,6 @@
 /** Deletes one update that has left its queue and is kept, before its time: alone, or out of the run that it left with. */
-
-import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import type { QueueId } from '../../shard/records/record-keys.ts'
+import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { emptyForget } from './kept-trimmer.ts'
 

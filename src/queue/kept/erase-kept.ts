@@ -6,11 +6,11 @@ import assert from 'node:assert/strict'
 import { mib } from '../../kit/limits.ts'
 import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
-import type { KeptRun, StoredUpdate } from '../../shard/records/stored-records.ts'
 import type { Shard } from '../../shard/shard.ts'
+import type { KeptRun, StoredUpdate } from '../../shard/records/stored-records.ts'
 import { emptyForget, type KeptQueue } from './kept-trimmer.ts'
 import { readRunsOver, runOf } from './look-back.ts'
-import { type LookPayer, lookCostMs } from './look-payer.ts'
+import { lookCostMs, type LookPayer } from './look-payer.ts'
 
 /** Which updates are erased. */
 export interface Erasing {

@@ -3,11 +3,10 @@
  * updates go in the order of their ids, which is about that in which they have left; an update that has left late may
  * keep those after it for as long as itself.
  */
-
-import { mib } from '../../kit/limits.ts'
-import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import { type QueueId, updateIdEnd } from '../../shard/records/record-keys.ts'
+import type { ForgetKeptOperation } from '../../shard/operations.ts'
 import type { KeptRun, LeftUpdatesRead } from '../../shard/records/stored-records.ts'
+import { mib } from '../../kit/limits.ts'
 import type { StoredQueue } from '../queue-reader.ts'
 import type { Retention } from './left-update.ts'
 

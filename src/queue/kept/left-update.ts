@@ -1,5 +1,5 @@
 /** An update that leaves its queue: what is stored of it if it is kept, and how long it is kept. */
-import { retentionBytesMax, retentionMsMax, webhookErrorLengthMax } from '../../kit/limits.ts'
+import { webhookErrorLengthMax, retentionBytesMax, retentionMsMax } from '../../kit/limits.ts'
 import type { LeaveReason } from '../../shard/records/record.ts'
 import type { StoredLeftUpdate } from '../../shard/records/stored-records.ts'
 import type { QueuedUpdate } from '../queued-update.ts'

@@ -12,18 +12,18 @@
  */
 import assert from 'node:assert/strict'
 import { mib } from '../../kit/limits.ts'
-import type { LeaveReason } from '../../shard/records/record.ts'
 import { updateIdEnd } from '../../shard/records/record-keys.ts'
-import type { UpdateState } from '../../shard/records/replay-record.ts'
+import type { LeaveReason } from '../../shard/records/record.ts'
+import type { Shard } from '../../shard/shard.ts'
 import type {
   IdRange,
   KeptRun,
   StoredLeftUpdate,
   StoredUpdate,
 } from '../../shard/records/stored-records.ts'
-import type { Shard } from '../../shard/shard.ts'
 import type { StoredQueue } from '../queue-reader.ts'
-import { type LookPayer, lookCostMs } from './look-payer.ts'
+import { lookCostMs, type LookPayer } from './look-payer.ts'
+import type { UpdateState } from '../../shard/records/replay-record.ts'
 
 /** An update of a queue, pending or not. */
 export interface FoundUpdate extends Omit<StoredUpdate, 'expiresAtS'> {

@@ -5,9 +5,8 @@
  * A time is that of the commit while the update is in memory. Records have whole seconds only, so an update that was read from disk
  * looks up to a second older than it is.
  */
-
-import type { HistogramName } from '../../kit/histograms.ts'
 import type { Counters } from '../../kit/surroundings.ts'
+import type { HistogramName } from '../../kit/histograms.ts'
 
 /** Updates that left together and were stored at the same time. */
 export interface StoredRun {

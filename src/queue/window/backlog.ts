@@ -18,21 +18,21 @@
  * floor.
  */
 import assert from 'node:assert/strict'
-import type { PendingUpdate } from '../../delivery/delivery-source.ts'
-import { mib } from '../../kit/limits.ts'
+import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from '../limits.ts'
 import { type PushOperation, textBytesOf } from '../../shard/operations.ts'
 import type { QueueState } from '../../shard/records/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../../shard/records/stored-records.ts'
-import type { StoredRun } from '../kept/stored-runs.ts'
-import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from '../limits.ts'
+import type { PendingUpdate } from '../../delivery/delivery-source.ts'
 import {
   type Removed,
   type RemovedEntries,
   Window,
-  type WindowBudget,
   type WindowEntry,
   type WindowUpdate,
+  type WindowBudget,
 } from './window.ts'
+import type { StoredRun } from '../kept/stored-runs.ts'
+import { mib } from '../../kit/limits.ts'
 
 /** Updates that were removed at the old end of the queue. */
 export interface AdvancedRange {

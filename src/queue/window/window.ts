@@ -13,11 +13,11 @@
  * that refers to it.
  */
 import assert from 'node:assert/strict'
-import { kib } from '../../kit/limits.ts'
-import { addStored, type StoredRun } from '../kept/stored-runs.ts'
 import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from '../limits.ts'
-import type { QueuedUpdate } from '../queued-update.ts'
 import { sumWith } from './page.ts'
+import type { QueuedUpdate } from '../queued-update.ts'
+import { addStored, type StoredRun } from '../kept/stored-runs.ts'
+import { kib } from '../../kit/limits.ts'
 
 interface Chunk {
   readonly bytes: Buffer

@@ -10,9 +10,8 @@
  * layers together take 2 to 4 bytes a key. A table of 32-bit fingerprints is as fast and hardly ever wrong, but takes 5 to
  * 11 bytes a key.
  */
-
-import { mib } from '../../kit/limits.ts'
 import type { QueueId } from '../records/record-keys.ts'
+import { mib } from '../../kit/limits.ts'
 
 const firstLayerBits = 17
 const bitsPerKey = 16

@@ -13,9 +13,9 @@
  */
 import { type Clock, sleep } from '../../kit/clock.ts'
 import type { Store } from '../../store/store.ts'
+import { IdempotencyKeyFilter, type KeyPlace, keyPlace } from './idempotency-key-filter.ts'
 import { kinds } from '../kinds.ts'
 import * as keys from '../records/record-keys.ts'
-import { IdempotencyKeyFilter, type KeyPlace, keyPlace } from './idempotency-key-filter.ts'
 
 interface HalfDay {
   readonly filter: IdempotencyKeyFilter

@@ -15,16 +15,16 @@
  */
 import type { Clock } from '../../kit/clock.ts'
 import { PostboteError } from '../../kit/errors.ts'
-import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
 import { kinds } from '../kinds.ts'
-import { dayOf } from '../operations.ts'
-import type { KeyRecord } from '../records/record.ts'
-import type { QueueId } from '../records/record-keys.ts'
 import * as keys from '../records/record-keys.ts'
-import type { ShardCodec } from '../records/shard-codec.ts'
-import { type KeyPlace, startOf, stepOf } from './idempotency-key-filter.ts'
+import type { QueueId } from '../records/record-keys.ts'
+import { dayOf } from '../operations.ts'
 import { IdempotencyKeyFilters } from './idempotency-key-filters.ts'
+import { type KeyPlace, startOf, stepOf } from './idempotency-key-filter.ts'
 import type { KeyHashes } from './key-hashes.ts'
+import type { KeyRecord } from '../records/record.ts'
+import type { ShardCodec } from '../records/shard-codec.ts'
+import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
 
 /** What `IdempotencyKeys` needs from its shard. */
 export interface IdempotencyKeysOptions {

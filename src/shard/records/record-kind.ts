@@ -1,10 +1,10 @@
 /** A kind of record, and what follows from its row in kinds.ts: its keys, their ranges, and the operations on the database. */
 import assert from 'node:assert'
-import { maskOfNumbers, numbersIn } from '../../kit/update-types.ts'
 import type { StoreOperation } from '../../store/store.ts'
-import type { QueueSettings } from './bot-record.ts'
 import type { Codec } from './record.ts'
-import { type QueueId, queuePart, type RecordKeyPart } from './record-keys.ts'
+import { type RecordKeyPart, type QueueId, queuePart } from './record-keys.ts'
+import { maskOfNumbers, numbersIn } from '../../kit/update-types.ts'
+import type { QueueSettings } from './bot-record.ts'
 import type { ReplayRecord } from './replay-record.ts'
 
 export type KeyParts = readonly RecordKeyPart<string, unknown>[]

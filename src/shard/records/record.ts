@@ -29,9 +29,9 @@
  * has these layouts, too (group-encoder.ts).
  */
 import { crc32 } from 'node:zlib'
-import { traceBytes, traceHexOf, traceparentOfHex } from '../../kit/tracing/traceparent.ts'
 import type { StoreEntry } from '../../store/store.ts'
 import { updateIdEnd, updateIdOfKey } from './record-keys.ts'
+import { traceBytes, traceHexOf, traceparentOfHex } from '../../kit/tracing/traceparent.ts'
 
 const version = 2
 /** Version 3, which only `u`, `d` and `v` records have. */

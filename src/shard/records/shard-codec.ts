@@ -5,43 +5,42 @@
  * folds each operation into the state of its queue, so it must be called once for each operation, in commit order. A
  * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
-
+import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../../kit/limits.ts'
-import type { StoreEntry, StoreOperation } from '../../store/store.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
+import type { DamagedRecords } from '../recovery/damaged-records.ts'
 import { GroupEncoder } from '../group-encoder.ts'
+import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
 import { type AnyKind, jsonKinds, type KindById, kinds } from '../kinds.ts'
+import * as keys from './record-keys.ts'
+import type { QueueId } from './record-keys.ts'
 import {
   type AddDeadLettersOperation,
   type AdvanceOperation,
   type DeleteOperation,
   type ForgetKeptOperation,
-  fold,
-  isJson,
-  type JsonOperation,
-  keyedAtMs,
   type Operation,
   type PushOperation,
+  type JsonOperation,
   type QueueOperation,
   type RemoveDeadLettersOperation,
+  fold,
+  isJson,
+  keyedAtMs,
 } from '../operations.ts'
-import type { DamagedRecords } from '../recovery/damaged-records.ts'
-import { KeptCountsOfShard } from '../recovery/kept-counts.ts'
-import type { AttemptsRecord } from './attempts-record.ts'
-import type { BotRecord, QueueSettings } from './bot-record.ts'
-import type { QueueState } from './record.ts'
-import * as record from './record.ts'
-import type { QueueId } from './record-keys.ts'
-import * as keys from './record-keys.ts'
 import type { KeyParts, RecordKind, RecordOf } from './record-kind.ts'
+import * as record from './record.ts'
+import type { QueueState } from './record.ts'
+import type { StoreEntry, StoreOperation } from '../../store/store.ts'
 import type {
-  DeadLettersRead,
   ExpiryBucket,
+  DeadLettersRead,
   KeptRun,
   ListedKind,
+  StoredRecord,
   StoredDeadLetter,
   StoredLeftUpdate,
   StoredQueue,
-  StoredRecord,
   StoredUpdate,
 } from './stored-records.ts'
 

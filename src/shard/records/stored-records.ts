@@ -2,6 +2,7 @@
 import type { AccessKeyRecord } from './access-key-record.ts'
 import type { AttemptsRecord } from './attempts-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
+import type { QueueId } from './record-keys.ts'
 import type {
   DeadLetterRecord,
   KeptRunRecord,
@@ -9,7 +10,6 @@ import type {
   QueueState,
   UpdateRecord,
 } from './record.ts'
-import type { QueueId } from './record-keys.ts'
 import type { ReplayRecord } from './replay-record.ts'
 
 /** An update as it was stored. */

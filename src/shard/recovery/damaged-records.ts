@@ -3,12 +3,11 @@
  * The log names each record once, by kind, bot and update. A copy is kept under a separate key (`q` and the record's
  * key), because the queue continues without the record and eventually deletes or replaces it.
  */
-
-import type { StoreEntry, StoreOperation } from '../../store/store.ts'
 import { copyKey } from '../kinds.ts'
-import { UnknownRecordVersionError } from '../records/record.ts'
 import { logFieldsOf } from '../shard-records.ts'
+import { UnknownRecordVersionError } from '../records/record.ts'
 import type { ShardRecoveryOptions } from '../shard-recovery.ts'
+import type { StoreEntry, StoreOperation } from '../../store/store.ts'
 
 /** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
 const damagedRecordsKeptMax = 1_000

@@ -6,13 +6,12 @@
  * first sweep begins. A sweep notes here what it has found, so that it does not read the queue again before something of it
  * is due.
  */
-
-import { mib } from '../../kit/limits.ts'
-import type { StoreOperation } from '../../store/store.ts'
-import { kinds } from '../kinds.ts'
 import type { Operation } from '../operations.ts'
-import { encodeKeptState, type KeptCounts, type KeptState } from '../records/record.ts'
+import { mib } from '../../kit/limits.ts'
+import { kinds } from '../kinds.ts'
 import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
+import { encodeKeptState, type KeptCounts, type KeptState } from '../records/record.ts'
+import type { StoreOperation } from '../../store/store.ts'
 import type { IdRange, KeptRun, LeftUpdatesRead } from '../records/stored-records.ts'
 
 /** One read of a queue that is counted anew after damage returns this many updates. */

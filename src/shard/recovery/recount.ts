@@ -7,11 +7,17 @@
  * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
  * have held.
  */
-
-import { mib, updateIdFirstMax } from '../../kit/limits.ts'
-import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
-import type { IdMark } from '../id-mark.ts'
 import { kinds } from '../kinds.ts'
+import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
+import { mib, updateIdFirstMax } from '../../kit/limits.ts'
+import type { IdMark } from '../id-mark.ts'
+import {
+  type CountedKept,
+  keptOf,
+  type KeptReader,
+  keptStateRecord,
+  recountPageUpdates,
+} from './kept-counts.ts'
 import {
   decodeKeptState,
   decodeQueueState,
@@ -19,15 +25,8 @@ import {
   encodeQueueState,
   type QueueState,
 } from '../records/record.ts'
-import { type QueueId, updateIdEnd } from '../records/record-keys.ts'
 import type { IdRange, UpdatesRead } from '../records/stored-records.ts'
-import {
-  type CountedKept,
-  type KeptReader,
-  keptOf,
-  keptStateRecord,
-  recountPageUpdates,
-} from './kept-counts.ts'
+import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
 
 /** The shard whose queues are counted. */
 interface CountedShard extends KeptReader {

@@ -12,14 +12,14 @@
  */
 
 import type { Clock } from '../../kit/clock.ts'
-import { mib } from '../../kit/limits.ts'
-import type { FilesDamage, ReadAt, RecordVersion } from '../../leveldb-files/files-part.ts'
-import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
-import type { StoreFiles } from '../../store/store-files.ts'
 import { kindOf, kinds } from '../kinds.ts'
-import { decodeKey, decodeUpdate, encodeMark } from '../records/record.ts'
 import type { QueueId } from '../records/record-keys.ts'
+import { decodeKey, decodeUpdate, encodeMark } from '../records/record.ts'
 import { queueOfRecord, shardRecords } from '../shard-records.ts'
+import type { Store, StoreEntry, StoreOperation } from '../../store/store.ts'
+import type { ReadAt, RecordVersion, FilesDamage } from '../../leveldb-files/files-part.ts'
+import type { StoreFiles } from '../../store/store-files.ts'
+import { mib } from '../../kit/limits.ts'
 
 export interface RescueOptions {
   readonly clock: Clock

@@ -15,8 +15,8 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
 import { damagesNamedMax } from '../../kit/limits.ts'
-import type { Log } from '../../kit/surroundings.ts'
 import type { FileDamage } from '../../store/shard-damaged.ts'
+import type { Log } from '../../kit/surroundings.ts'
 
 const phases = ['closed', 'waiting', 'opening', 'open'] as const
 

@@ -5,22 +5,21 @@
  * `open` finds damaged blocks of tables before LevelDB reads them, and damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
  * done only when the caller accepts the loss, because the next start finds no more damage.
  */
-
-import { open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { kib } from '../../kit/limits.ts'
-import { roomToOpen } from '../../leveldb-files/level-manifest.ts'
+import { open as openFile } from 'node:fs/promises'
 import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf, isOutOfRoom } from './damage-of.ts'
 import { isFailedWrite } from './failed-write.ts'
+import { roomToOpen } from '../../leveldb-files/level-manifest.ts'
+import { readShardFiles } from './read-shard-files.ts'
+import { redoUndoneRename } from './undone-rename.ts'
 import { damagedCopies } from './incidents.ts'
 import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
-import { readShardFiles } from './read-shard-files.ts'
-import { redoUndoneRename } from './undone-rename.ts'
 import { fingerprint, mayBeSound, verifyBeforeOpening, verifyShard } from './verify-shard.ts'
+import { kib } from '../../kit/limits.ts'
 
 /** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
 const storeLockWaitMs = 5_000

@@ -14,8 +14,8 @@
 
 import leveldown from 'leveldown'
 import levelup from 'levelup'
-import { mib } from '../../kit/limits.ts'
 import type { StoreEntry, StoreOperation } from '../store.ts'
+import { mib } from '../../kit/limits.ts'
 
 type Done = (error?: Error | null) => void
 

@@ -9,9 +9,9 @@
  */
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from '../read-if-there.ts'
 import { ShardDamaged } from '../shard-damaged.ts'
 import { makePrivateDirectory, syncDirectory } from '../write-file.ts'
+import { isMissing } from '../read-if-there.ts'
 
 export const newShardMark = 'new'
 

@@ -9,13 +9,13 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../../kit/clock.ts'
-import { damagesNamedMax, kib, mib } from '../../kit/limits.ts'
-import type { FileFault, VerifyTask } from '../../leveldb-files/files-part.ts'
-import { tableEndBytes, verifyFile } from '../../leveldb-files/verify-file.ts'
 import { isMissing } from '../read-if-there.ts'
+import { damagesNamedMax, kib, mib } from '../../kit/limits.ts'
 import { type FileDamage, ShardDamaged } from '../shard-damaged.ts'
+import type { FileFault, VerifyTask } from '../../leveldb-files/files-part.ts'
 import type { VerifiedFiles, VerifyOptions } from '../store-files.ts'
 import { isStillListed, lastWrittenLogs, settledList } from './shard-file-list.ts'
+import { tableEndBytes, verifyFile } from '../../leveldb-files/verify-file.ts'
 import { VerifiedTables } from './verified-tables.ts'
 
 /**

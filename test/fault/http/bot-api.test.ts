@@ -5,19 +5,19 @@ import { createServer, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { BodyBudget } from '../../../src/admission/budgets/body-budget.ts'
-import { TokenRefusals } from '../../../src/admission/token-refusals.ts'
 import { createBotApi } from '../../../src/bot-api/bot-api.ts'
+import { TokenRefusals } from '../../../src/admission/token-refusals.ts'
 import { UpdatesReply } from '../../../src/bot-api/get-updates.ts'
-import { UpstreamProxy, upstreamCallTimeoutMs } from '../../../src/bot-api/upstream-proxy.ts'
+import { upstreamCallTimeoutMs, UpstreamProxy } from '../../../src/bot-api/upstream-proxy.ts'
 import { requestTimeoutMs } from '../../../src/kit/limits.ts'
 import { CompressPool } from '../../../src/queue/compress-pool.ts'
-import { until } from '../../support/kit/until.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
 import {
   type FakeUpstream,
   startUpstream,
   type UpstreamAnswer,
 } from '../../support/network/fake-upstream.ts'
-import { BotsLife } from '../../support/queue/bots-life.ts'
+import { until } from '../../support/kit/until.ts'
 
 interface World {
   readonly bots: BotsLife

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import type { Counters } from '../../../src/kit/surroundings.ts'
 import {
   UpstreamReplies,
   webhookRepliesBytesMax,
@@ -15,9 +16,7 @@ import {
   webhookReplyTimeoutMs,
 } from '../../../src/bot-api/upstream-replies.ts'
 import type { ReplyIntake } from '../../../src/delivery/attempts/reply-reader.ts'
-import type { Counters } from '../../../src/kit/surroundings.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
-import { until } from '../../support/kit/until.ts'
 import {
   type FakeUpstream,
   startUpstream,
@@ -25,6 +24,7 @@ import {
 } from '../../support/network/fake-upstream.ts'
 import { endpoint, stopAfter } from '../../support/webhook/webhook-endpoints.ts'
 import { setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { until } from '../../support/kit/until.ts'
 
 interface World {
   readonly upstream: FakeUpstream

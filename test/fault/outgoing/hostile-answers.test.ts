@@ -1,6 +1,6 @@
 /** Everything that the server asks of others, with every hostile answer: it ends, takes little, and is told in words. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { mib } from '../../../src/kit/limits.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { until } from '../../support/kit/until.ts'

@@ -22,7 +22,7 @@ import {
 import { join } from 'node:path'
 import { unreachable } from '../../../src/kit/errors.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
-import { DiskJournal, type DiskKind, type JournalFile, type NameChange } from './disk-journal.ts'
+import { type DiskKind, DiskJournal, type JournalFile, type NameChange } from './disk-journal.ts'
 
 const sectorBytes = 512
 const pageBytes = 4_096

@@ -1,7 +1,7 @@
 /** Tests the addresses of a long blocklist in Piscina threads, as the server does. */
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { Piscina } from 'piscina'
 import { compileBlocklist } from '../../../src/http/blocklist.ts'
 import type { AddressesToCheck } from '../../../workers/check-address.ts'

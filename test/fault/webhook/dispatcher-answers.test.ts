@@ -1,18 +1,19 @@
 /** Tests how a dispatcher takes answers that are framed badly, or do not come at all. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer as createHttp2, createSecureServer as createSecureHttp2 } from 'node:http2'
+import { createSecureServer as createSecureHttp2, createServer as createHttp2 } from 'node:http2'
 import { createServer, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
-import type { ReplyIntake } from '../../../src/delivery/attempts/reply-reader.ts'
+import { test, type TestContext } from 'node:test'
+import { nextTurn, systemClock } from '../../../src/kit/clock.ts'
 import { createConnector } from '../../../src/delivery/endpoint/connector.ts'
 import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
+import type { ReplyIntake } from '../../../src/delivery/attempts/reply-reader.ts'
 import { verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
-import { nextTurn, systemClock } from '../../../src/kit/clock.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
 import { until } from '../../support/kit/until.ts'
-import { makeCertificate } from '../../support/network/certificates.ts'
+import { readRequests } from '../../support/producers/raw-requests.ts'
 import {
   badlyFramed,
   brokenOff,
@@ -21,7 +22,6 @@ import {
 } from '../../support/network/hostile-answers.ts'
 import { startHostileServer } from '../../support/network/hostile-server.ts'
 import { startRawServer } from '../../support/network/raw-server.ts'
-import { readRequests } from '../../support/producers/raw-requests.ts'
 import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
 

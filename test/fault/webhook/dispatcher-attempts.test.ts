@@ -7,8 +7,6 @@ import { test } from 'node:test'
 import type { Outcome } from '../../../src/delivery/attempts/attempt-log.ts'
 import type { ResponseTextOptions } from '../../../src/delivery/attempts/response-text.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
-import { freePort } from '../../support/kit/port.ts'
-import { until } from '../../support/kit/until.ts'
 import {
   endpoint,
   idOf,
@@ -18,6 +16,8 @@ import {
   stopAfter,
 } from '../../support/webhook/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { freePort } from '../../support/kit/port.ts'
+import { until } from '../../support/kit/until.ts'
 
 const error500 = 'Wrong response from the webhook: 500 Internal Server Error'
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
-import { until } from '../../support/kit/until.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
 import {
   endpoint,
@@ -12,6 +11,7 @@ import {
   stopAfter,
 } from '../../support/webhook/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { until } from '../../support/kit/until.ts'
 
 test('a stop aborts deliveries in flight, whose updates stay pending, and leaves no socket and no timer', async (context) => {
   const { url, sockets } = await rawEndpoint(context, () => undefined, Number.POSITIVE_INFINITY)

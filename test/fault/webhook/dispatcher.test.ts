@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { DispatcherOptions } from '../../../src/delivery/dispatcher.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
-import { freePort } from '../../support/kit/port.ts'
-import { until } from '../../support/kit/until.ts'
-import {
-  brokenOff,
-  endless,
-  type HostileAnswer,
-  late,
-  notHttp,
-} from '../../support/network/hostile-answers.ts'
-import { giveAnswer } from '../../support/network/hostile-server.ts'
 import {
   endpoint,
   idOf,
@@ -21,6 +11,16 @@ import {
   stopAfter,
 } from '../../support/webhook/webhook-endpoints.ts'
 import { setUpWebhook, type WebhookSetup } from '../../support/webhook/webhook-setup.ts'
+import { freePort } from '../../support/kit/port.ts'
+import {
+  brokenOff,
+  endless,
+  type HostileAnswer,
+  late,
+  notHttp,
+} from '../../support/network/hostile-answers.ts'
+import { giveAnswer } from '../../support/network/hostile-server.ts'
+import { until } from '../../support/kit/until.ts'
 
 /** Delivers one update, which the endpoint accepts. */
 async function deliverOne(

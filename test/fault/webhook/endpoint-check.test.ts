@@ -3,18 +3,18 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpsServer } from 'node:https'
 import type { Server } from 'node:net'
-import { before, type TestContext, test } from 'node:test'
+import { before, test, type TestContext } from 'node:test'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { compileBlocklist, isBlocked } from '../../../src/http/blocklist.ts'
 import { createConnector } from '../../../src/delivery/endpoint/connector.ts'
 import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
-import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'
 import {
   checkEndpoint,
   type EndpointCheck,
   type EndpointCheckOptions,
 } from '../../../src/delivery/endpoint-check.ts'
 import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from '../../../src/delivery/limits.ts'
-import { compileBlocklist, isBlocked } from '../../../src/http/blocklist.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
+import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { freePort, portOf } from '../../support/kit/port.ts'
 import { until } from '../../support/kit/until.ts'

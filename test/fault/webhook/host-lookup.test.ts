@@ -1,8 +1,8 @@
 /** Tests look-ups with a real DNS server that is silent, fails, or does not know the name. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { createHostLookup, type HostLookup } from '../../../src/delivery/endpoint/host-lookup.ts'
+import { test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
+import { createHostLookup, type HostLookup } from '../../../src/delivery/endpoint/host-lookup.ts'
 import { type DnsServer, startDns } from '../../support/network/dns-server.ts'
 
 interface SetUp {

@@ -1,11 +1,10 @@
 /** Tests verification and deliveries through a real proxy. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { type Connector, createConnector } from '../../../src/delivery/endpoint/connector.ts'
 import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
 import { verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
-import { freePort } from '../../support/kit/port.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'
 import {
   proxyObstacle,
@@ -15,6 +14,7 @@ import {
 import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
 import { setUpWebhook } from '../../support/webhook/webhook-setup.ts'
 import { startSink } from '../../support/webhook/webhook-sink.ts'
+import { freePort } from '../../support/kit/port.ts'
 
 const obstacle = proxyObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

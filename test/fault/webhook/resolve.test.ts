@@ -1,14 +1,14 @@
 /** Tests the addresses of a webhook's host with a real DNS server and a fake clock. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { systemClock } from '../../../src/kit/clock.ts'
+import { compileBlocklist } from '../../../src/http/blocklist.ts'
 import { createHostLookup } from '../../../src/delivery/endpoint/host-lookup.ts'
 import { HostAddresses } from '../../../src/delivery/endpoint/resolve.ts'
-import { compileBlocklist } from '../../../src/http/blocklist.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
 import checkAddresses from '../../../workers/check-address.ts'
+import { type DnsServer, startDns } from '../../support/network/dns-server.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { until } from '../../support/kit/until.ts'
-import { type DnsServer, startDns } from '../../support/network/dns-server.ts'
 
 const name = 'bot.example'
 const minuteMs = 60_000

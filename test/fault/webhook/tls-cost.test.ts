@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Server, Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { createServer, type TLSSocket } from 'node:tls'
+import { systemClock } from '../../../src/kit/clock.ts'
 import {
   connectTarget,
   createConnector,
@@ -15,10 +16,9 @@ import {
 } from '../../../src/delivery/endpoint/connector.ts'
 import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
 import { verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
-import { portOf } from '../../support/kit/port.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'
 import { startHostileTls } from '../../support/network/hostile-tls.ts'
+import { portOf } from '../../support/kit/port.ts'
 import { helloRequestingEndpoint, keyUpdatingEndpoint } from '../../support/network/tls-flood.ts'
 import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
 

@@ -4,16 +4,14 @@ import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { before, type TestContext, test } from 'node:test'
-import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls'
-import type { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
+import { before, test, type TestContext } from 'node:test'
+import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls'
+import { systemClock } from '../../../src/kit/clock.ts'
 import { readCertificates } from '../../../src/delivery/endpoint/certificate.ts'
 import { createConnector } from '../../../src/delivery/endpoint/connector.ts'
 import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
+import type { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
 import { type Verification, verifyEndpoint } from '../../../src/delivery/endpoint/verify.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
-import { portOf } from '../../support/kit/port.ts'
-import { until } from '../../support/kit/until.ts'
 import {
   type CertificateWishes,
   dateIn,
@@ -23,6 +21,8 @@ import {
 } from '../../support/network/certificates.ts'
 import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { portOf } from '../../support/kit/port.ts'
+import { until } from '../../support/kit/until.ts'
 
 /** Trusted like a public authority. */
 let authority: KeyPair

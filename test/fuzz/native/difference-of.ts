@@ -9,15 +9,15 @@ import { readHeaders } from '../../../src/features/ingest/pair-header.ts'
 import { PairSplitter } from '../../../src/features/ingest/pair-splitter.ts'
 import { checkRows, loadNativeCheck } from '../../../src/queue/check/check-batch.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
-import { hash128 } from '../../../src/shard/idempotency/key-hashes.ts'
-import { kinds } from '../../../src/shard/kinds.ts'
 import { RowPush } from '../../../src/shard/operations.ts'
+import { hash128 } from '../../../src/shard/idempotency/key-hashes.ts'
 import {
   encodeKey,
   encodeQueueState,
   encodeUpdate,
   type QueueState,
 } from '../../../src/shard/records/record.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
 import { halfDayOf, queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import {
   endColumn,
@@ -26,18 +26,18 @@ import {
   refusedType,
   rowLength,
   typeColumn,
-  UpdateRows,
   uncheckedType,
   underivedKey,
+  UpdateRows,
   updateStartColumn,
   updateTooLargeFlag,
 } from '../../../src/shard/update-rows.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
+import { drawnUpdateBytesMax } from './draw-chunk.ts'
 import { type PlainVerdict, plainVerdict } from '../../support/producers/plain-check.ts'
 import { plainPairs } from '../../support/producers/plain-pairs.ts'
 import { verdictOf } from '../../support/queue/pushed-rows.ts'
 import { Luck } from '../../support/simulation/luck.ts'
-import { drawnUpdateBytesMax } from './draw-chunk.ts'
 
 const native = loadNativeCheck()
 const encoder = new GroupEncoder()

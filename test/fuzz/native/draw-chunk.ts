@@ -4,9 +4,9 @@
  * ten times as long, and a run draws a hundred thousand chunks.
  */
 import { pairHeaderBytesMax } from '../../../src/api/limits.ts'
-import { updateTypes } from '../../../src/kit/update-types.ts'
 import { idLengthMax, idPaths } from '../../../src/queue/check/ordering-key.ts'
 import { updateNestingMax } from '../../../src/queue/check/why-refused.ts'
+import { updateTypes } from '../../../src/kit/update-types.ts'
 import { setSixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
 

@@ -1,9 +1,9 @@
 /** Writes what libFuzzer begins with into a folder: the inputs of each target, a dictionary, and the table of types. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { updateTypes } from '../../../src/kit/update-types.ts'
 import { typeLines } from '../../../src/queue/check/check-batch.ts'
 import { idPaths } from '../../../src/queue/check/ordering-key.ts'
+import { updateTypes } from '../../../src/kit/update-types.ts'
 import { Luck } from '../../support/simulation/luck.ts'
 import { drawChunk } from './draw-chunk.ts'
 

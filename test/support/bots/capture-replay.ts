@@ -6,12 +6,8 @@
  *     all at once         all requests in one write on one connection, the responses in order; a request that waited for
  *                         an update finds one
  */
-
-import assert from 'node:assert/strict'
 import { version } from '../../../src/worker/own-node.ts'
-import { until } from '../kit/until.ts'
-import { RawConnection } from '../producers/raw-http.ts'
-import { meOf, type RegisteredBot, type Server } from '../server/server.ts'
+import assert from 'node:assert/strict'
 import type { CapturedEndpoint } from './captured-endpoint.ts'
 import {
   fill,
@@ -22,6 +18,9 @@ import {
   type Session,
   type WebhookState,
 } from './captures.ts'
+import { RawConnection } from '../producers/raw-http.ts'
+import { meOf, type RegisteredBot, type Server } from '../server/server.ts'
+import { until } from '../kit/until.ts'
 
 export const paces = ['as it was written', 'byte by byte', 'all at once'] as const
 export type Pace = (typeof paces)[number]

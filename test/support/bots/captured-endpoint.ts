@@ -3,8 +3,8 @@
  * the bytes of each request, and responds with bytes that the test provides.
  */
 import { once } from 'node:events'
-import type { TestContext } from 'node:test'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
+import type { TestContext } from 'node:test'
 import type { KeyPair } from '../network/certificates.ts'
 import { readRequests } from '../producers/raw-requests.ts'
 

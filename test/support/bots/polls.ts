@@ -1,9 +1,9 @@
+import { type ClientPresence, type PollReply, Poller } from '../../../src/bots/poller.ts'
 import { RefusalPacer } from '../../../src/admission/refusal-pacer.ts'
-import { type ClientPresence, Poller, type PollReply } from '../../../src/bots/poller.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'
+import { QueueLife, type QueueLifeOptions } from '../queue/queue-life.ts'
 import type { AllowedTypes } from '../../../src/queue/allowed-updates.ts'
 import type { PollConflict } from '../../../src/queue/poll.ts'
-import { QueueLife, type QueueLifeOptions } from '../queue/queue-life.ts'
 
 /** A poller over a real queue. It logs the outcome of each call with its time: ids, or the error. */
 export class Polls {

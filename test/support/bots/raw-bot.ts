@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { type RawAnswer, RawConnection } from '../producers/raw-http.ts'
-import { botOf } from '../server/bot-of.ts'
 import type { RegisteredBot, Server } from '../server/server.ts'
+import { botOf } from '../server/bot-of.ts'
 
 export interface RawCall {
   /** Default: POST. */

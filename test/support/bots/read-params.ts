@@ -1,7 +1,7 @@
 /** Reads requests that were never sent over a network, and makes multipart bodies with the boundary B. */
 import { Readable } from 'node:stream'
-import { type Params, readParams } from '../../../src/bot-api/params.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'
+import { type Params, readParams } from '../../../src/bot-api/params.ts'
 import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/kit/limits.ts'
 
 export interface Request {

@@ -1,7 +1,6 @@
 /** A payer whose turns the test gives, and which notes what is charged. */
-
-import type { LoopPayer } from '../../../src/http/loop-payer.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'
+import type { LoopPayer } from '../../../src/http/loop-payer.ts'
 
 export class TestPayer implements LoopPayer {
   /** What each part was charged, in milliseconds. */

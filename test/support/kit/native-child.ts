@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { mapRegion } from '../../../native-bindings/shared-region.ts'
 import { lockDirectory } from '../../../src/process/primary/directory-lock.ts'
-import { SharedMemory } from '../../../src/process/shared-memory/shared-memory.ts'
 import type { SharedShardTable as ShardTable } from '../../../src/process/shared-memory/shared-shard-table.ts'
+import { SharedMemory } from '../../../src/process/shared-memory/shared-memory.ts'
 
 export const nativeChildPath = fileURLToPath(import.meta.url)
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { fin, frameType } from '../../../src/links/link/frame.ts'
-import { FrameReader } from '../../../src/links/link/frame-reader.ts'
 import { FrameWriter } from '../../../src/links/link/frame-writer.ts'
+import { FrameReader } from '../../../src/links/link/frame-reader.ts'
+import { fin, frameType } from '../../../src/links/link/frame.ts'
 import { type RequestFields, readRequestFields } from '../../../src/links/link/request-fields.ts'
 
 /** One request, and what its test answers. */

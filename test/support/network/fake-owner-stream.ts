@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
-import { type ErrorCode, PostboteError } from '../../../src/kit/errors.ts'
 import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owner-stream.ts'
+import { type ErrorCode, PostboteError } from '../../../src/kit/errors.ts'
 
 /** A stream to another owner whose responses the test provides. */
 export class FakeOwnerStream implements OwnerStream {

@@ -3,8 +3,8 @@
  * prints `{"NAME": PORT, ...}` as one line and ends with its parent.
  */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { createECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createTcpServer, type Server } from 'node:net'
 import { createServer, type TlsOptions } from 'node:tls'

@@ -1,9 +1,9 @@
 /** An OTLP receiver over HTTP that keeps the spans it gets, in JSON. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { Span } from '../../../src/kit/tracing/tracer.ts'
 import { portOf } from '../kit/port.ts'
 import { until } from '../kit/until.ts'
+import type { Span } from '../../../src/kit/tracing/tracer.ts'
 import type { EndingTest } from '../server/server.ts'
 
 /** A span to send. */

@@ -1,5 +1,5 @@
 /** Two nodes of a cluster on the loopback: a listener for links, whose owner responds as the test says, and a caller. */
-
+import type { LinkSecurity } from '../../../src/process/node-links.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
@@ -8,7 +8,6 @@ import { linkSecurityFrom } from '../../../src/links/link/link-security.ts'
 import { LinkSet } from '../../../src/links/link/link-set.ts'
 import { type ServedLink, serveLink } from '../../../src/links/link/serve-link.ts'
 import { TlsLinkListener } from '../../../src/links/link/tls-link-listener.ts'
-import type { LinkSecurity } from '../../../src/process/node-links.ts'
 import { callsOf, LinkClock } from './link-calls.ts'
 
 export const host = '127.0.0.1'

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { ShardMap } from '../../../src/process/shard-map.ts'
-import { type EndingTest, type RegisteredBot, type Server, startServer } from '../server/server.ts'
 import { type FakeUpstream, startUpstream } from './fake-upstream.ts'
+import { type EndingTest, type RegisteredBot, type Server, startServer } from '../server/server.ts'
 
 const map = new ShardMap({ shards: 8, workers: 2 })
 

@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { FakeClock, settle } from '../kit/fake-clock.ts'
 import {
   OriginBot,
+  pollConflict,
   type PollEnd,
   type PollParameters,
-  pollConflict,
   setWebhookConflict,
   webhookConflict,
 } from './origin-bot.ts'

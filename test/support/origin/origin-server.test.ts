@@ -7,9 +7,9 @@ import { test } from 'node:test'
 import { issueCertificate } from '../network/certificates.ts'
 import { type Answer, send } from '../server/server.ts'
 import { shared } from '../server/shared-server.ts'
-import { Origin } from './origin.ts'
 import { chatMessage, type OriginFault } from './origin-calls.ts'
 import { originFile } from './origin-methods.ts'
+import { Origin } from './origin.ts'
 
 const started = shared((owner) => Origin.start(owner))
 let lastBotId = 4_000

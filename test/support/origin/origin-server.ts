@@ -15,11 +15,12 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type Params, readParams } from '../../../src/bot-api/params.ts'
 import { type Clock, sleep } from '../../../src/kit/clock.ts'
+import { type Params, readParams } from '../../../src/bot-api/params.ts'
 import { portOf } from '../kit/port.ts'
 import type { KeyPair } from '../network/certificates.ts'
-import { type OriginAnswer, OriginBot, type PollParameters, refusal } from './origin-bot.ts'
+import { OriginBot, type OriginAnswer, type PollParameters, refusal } from './origin-bot.ts'
+import { originFile, originMethods } from './origin-methods.ts'
 import {
   chatMessage,
   drivenText,
@@ -29,7 +30,6 @@ import {
   type OriginFault,
   type OriginGate,
 } from './origin-calls.ts'
-import { originFile, originMethods } from './origin-methods.ts'
 
 interface Registered {
   readonly botId: number

@@ -3,8 +3,8 @@
  * pushes numbered updates, so that a bot's messages show what arrived, in which order, and how often.
  */
 import { Agent, request } from 'node:http'
-import type { RegisteredBot, Server } from '../server/server.ts'
 import { type Hints, noHints, PushStreams } from './push-streams.ts'
+import type { RegisteredBot, Server } from '../server/server.ts'
 
 export interface BusyClient {
   /** The failures, as text. */

@@ -14,10 +14,10 @@ import type { TestContext } from 'node:test'
 import { PostboteClient } from '../../../clients/typescript/postbote-client.ts'
 import type { Framework } from '../../clients/frameworks.ts'
 import { type FrameworkBot, startBot } from '../bots/framework-bot.ts'
-import { messageOf } from '../bots/text-messages.ts'
-import { until } from '../kit/until.ts'
 import { wait } from '../server/database.ts'
 import type { Server } from '../server/server.ts'
+import { messageOf } from '../bots/text-messages.ts'
+import { until } from '../kit/until.ts'
 
 /** The most updates in flight, so that only a few are left at the end. */
 const aheadMax = 5

@@ -2,9 +2,8 @@
  * What JavaScript says of an update: the reference that the native check is compared with. Whether it is valid, the search for
  * the words of a refusal tells; the text is what is between the outer braces.
  */
-
-import { updateTypeNumber } from '../../../src/kit/update-types.ts'
 import { deriveOrderingKey } from '../../../src/queue/check/ordering-key.ts'
+import { updateTypeNumber } from '../../../src/kit/update-types.ts'
 import { whyRefused } from '../../../src/queue/check/why-refused.ts'
 
 /** As `verdictOf` of pushed-rows.ts returns it: the texts have a character for each byte. */

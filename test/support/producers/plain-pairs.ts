@@ -11,8 +11,8 @@ import {
   rowLength,
   startColumn,
   typeColumn,
-  UpdateRows,
   uncheckedType,
+  UpdateRows,
   updateStartColumn,
   updateTooLargeFlag,
 } from '../../../src/shard/update-rows.ts'

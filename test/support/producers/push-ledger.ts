@@ -8,14 +8,14 @@
  * A push is not repeated, so that nothing hides what became of it.
  */
 import assert from 'node:assert/strict'
-import { until } from '../kit/until.ts'
 import {
   type Answer,
   type EndingTest,
   type RegisteredBot,
-  type Server,
   send,
+  type Server,
 } from '../server/server.ts'
+import { until } from '../kit/until.ts'
 
 /** Of one bot. */
 const pushers = 2

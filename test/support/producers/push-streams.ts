@@ -2,7 +2,7 @@
  * The streams of one producer: one for each group of shards, with a hint, and one without for the shards of no group. Without
  * groups it is a single stream. A bot's pairs go to one of them, so they keep their order, also if the groups are old or wrong.
  */
-import { type Server, send } from '../server/server.ts'
+import { send, type Server } from '../server/server.ts'
 import { RawPushStream } from './raw-push-stream.ts'
 import { crossedGroups, groupOfBot, type ShardGroups } from './shard-groups.ts'
 

@@ -9,9 +9,9 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import type { RegisteredBot, Server } from '../server/server.ts'
 import { pendingOf, pushTexts } from '../bots/text-messages.ts'
 import { until } from '../kit/until.ts'
-import type { RegisteredBot, Server } from '../server/server.ts'
 import { startSink } from '../webhook/webhook-sink.ts'
 
 export async function startSilentReceiver(

@@ -1,7 +1,6 @@
 /** Reads a tail (`GET /v1/bots/:id/tail`), or the events for the operator (`GET /v1/events`), as a browser does. */
-
-import { until } from '../kit/until.ts'
 import type { Server } from '../server/server.ts'
+import { until } from '../kit/until.ts'
 
 export interface TailEvent {
   readonly name: string

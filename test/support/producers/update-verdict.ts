@@ -1,7 +1,7 @@
 /** What the server says of an update. */
 import assert from 'node:assert/strict'
-import { updateTypes } from '../../../src/kit/update-types.ts'
 import { checkedRow } from '../../../src/queue/check/check-batch.ts'
+import { updateTypes } from '../../../src/kit/update-types.ts'
 
 /** Asserts that an update is accepted, and returns its number and its text. */
 export function checkUpdate(json: string | Buffer): { typeNumber: number; text: Buffer } {

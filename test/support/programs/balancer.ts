@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { freePort } from '../kit/port.ts'
-import type { EndingTest, Server } from '../server/server.ts'
 import { Haproxy } from './haproxy.ts'
 import { Nginx } from './nginx.ts'
 import { replaceAll, type TlsProxy } from './tls-proxy.ts'
+import type { EndingTest, Server } from '../server/server.ts'
+import { freePort } from '../kit/port.ts'
 
 export interface Balancer {
   /** The documented listeners. */

@@ -1,8 +1,8 @@
 /** The Debian with systemd, in a container of systemd-nspawn, in which scripts/test-debian tests the packages of a release. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { childrenOf } from '../kit/processes-below.ts'
 import { until } from '../kit/until.ts'
+import { childrenOf } from '../kit/processes-below.ts'
 
 /** Its folder outside of it. */
 export const debian = process.env['POSTBOTE_DEBIAN'] ?? ''

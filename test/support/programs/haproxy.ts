@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../kit/port.ts'
-import { temporaryDirectory } from '../kit/temporary-directory.ts'
 import type { KeyPair } from '../network/certificates.ts'
 import type { EndingTest } from '../server/server.ts'
+import { temporaryDirectory } from '../kit/temporary-directory.ts'
+import { freePort } from '../kit/port.ts'
 import { endProxy, proxyCertificate, replaceAll, type TlsProxy, untilStarted } from './tls-proxy.ts'
 
 const documented = new URL('../../../../docs/run/cluster-haproxy.cfg', import.meta.url)

@@ -8,10 +8,10 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
-import { childrenOf } from '../kit/processes-below.ts'
-import { temporaryDirectory } from '../kit/temporary-directory.ts'
 import { root } from '../server/package-user.ts'
 import type { EndingTest } from '../server/server.ts'
+import { childrenOf } from '../kit/processes-below.ts'
+import { temporaryDirectory } from '../kit/temporary-directory.ts'
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>

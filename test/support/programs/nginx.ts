@@ -5,10 +5,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../kit/port.ts'
-import { temporaryDirectory } from '../kit/temporary-directory.ts'
 import type { KeyPair } from '../network/certificates.ts'
 import type { EndingTest } from '../server/server.ts'
+import { temporaryDirectory } from '../kit/temporary-directory.ts'
+import { freePort } from '../kit/port.ts'
 import { endProxy, proxyCertificate, replaceAll, type TlsProxy, untilStarted } from './tls-proxy.ts'
 
 export interface Upstreams {

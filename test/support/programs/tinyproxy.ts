@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { freePort } from '../kit/port.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
+import { freePort } from '../kit/port.ts'
 
 export interface TinyproxyOptions {
   /** `name password` */

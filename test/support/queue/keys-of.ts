@@ -1,16 +1,16 @@
 /** The keys of the private API for a test: those of a worker that has the only shard. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import type { AccessKeyLimiter } from '../../../src/admission/access-key-limiter.ts'
 import { AccessKeyRegistry } from '../../../src/access/access-key-registry.ts'
 import { AccessKeyRing } from '../../../src/access/access-key-ring.ts'
 import { AuditTrail } from '../../../src/access/audit-trail.ts'
+import type { Clock } from '../../../src/kit/clock.ts'
+import { keyLimitNumbers, SharedKeyLimits } from '../../../src/admission/shared-key-limits.ts'
 import { AuditWriter } from '../../../src/access/audit-writer.ts'
 import { KeySync } from '../../../src/access/key-sync.ts'
 import type { WorkerKeys } from '../../../src/access/worker-keys.ts'
-import type { AccessKeyLimiter } from '../../../src/admission/access-key-limiter.ts'
-import { keyLimitNumbers, SharedKeyLimits } from '../../../src/admission/shared-key-limits.ts'
 import { StreamAccess } from '../../../src/features/ingest/stream-access.ts'
-import type { Clock } from '../../../src/kit/clock.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 
 /** Until `sync.refresh()`, the ring knows no keys. */

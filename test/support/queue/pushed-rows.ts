@@ -3,11 +3,11 @@ import { checkRows } from '../../../src/queue/check/check-batch.ts'
 import type { KeyHashes } from '../../../src/shard/idempotency/key-hashes.ts'
 import {
   endColumn,
-  type RowOptions,
   rowLength,
+  type RowOptions,
+  uncheckedType,
   typeColumn,
   UpdateRows,
-  uncheckedType,
   updateStartColumn,
 } from '../../../src/shard/update-rows.ts'
 

@@ -1,11 +1,11 @@
+import { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { noRetention, type Retention } from '../../../src/queue/kept/left-update.ts'
 import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
-import { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { WindowBudget } from '../../../src/queue/window/window.ts'
+import { MemoryStore } from '../store/memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
-import { MemoryStore } from '../store/memory-store.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../store/shard-life.ts'
 
 export interface QueueLifeOptions {

@@ -7,14 +7,14 @@
  *       const server = await startServer(t, { env })
  */
 import assert from 'node:assert/strict'
-import { sendSignal } from '../kit/send-signal.ts'
-import { until } from '../kit/until.ts'
 import { postbote } from '../programs/postbote.ts'
 import { map } from './bot-of.ts'
 import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
 import { databaseAt, initialize } from './postgres-shards.ts'
 import type { RegisteredBot, Server } from './server.ts'
 import { shared } from './shared-server.ts'
+import { sendSignal } from '../kit/send-signal.ts'
+import { until } from '../kit/until.ts'
 
 export interface TestDatabase {
   readonly name: string

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { type AnySchemaObject, Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 interface MediaType {
   readonly schema: AnySchemaObject

@@ -1,9 +1,9 @@
-import type { Fleet } from '../../../src/features/fleet/fleet.ts'
 import {
   addFleetCounts,
   type FleetCounts,
   noFleetCounts,
 } from '../../../src/features/fleet/fleet-counts.ts'
+import type { Fleet } from '../../../src/features/fleet/fleet.ts'
 
 /** The sums over all shards of a worker, and the shards that they cover. */
 export async function fleetSums(

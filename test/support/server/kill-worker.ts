@@ -1,7 +1,6 @@
 /** Ends a worker of a server, and waits for the successor. */
-
-import { until } from '../kit/until.ts'
 import type { Server } from './server.ts'
+import { until } from '../kit/until.ts'
 
 /**
  * Kills a worker, and resolves when another process has its place.

@@ -1,6 +1,5 @@
 /** A PostgreSQL server with the tables of a cluster, and stores of its shards. */
 import assert from 'node:assert/strict'
-import { type PgUrl, parsePgUrl } from '../../../src/api/pg-url.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { connectionName } from '../../../src/nodes/postgres/claim-shard.ts'
 import {
@@ -11,6 +10,7 @@ import {
 import { PgConnection } from '../../../src/nodes/postgres/pg-connection.ts'
 import { PgReaders } from '../../../src/nodes/postgres/pg-readers.ts'
 import { PgStore } from '../../../src/nodes/postgres/pg-store.ts'
+import { parsePgUrl, type PgUrl } from '../../../src/api/pg-url.ts'
 import { Postgres, type PostgresOptions } from './postgres.ts'
 
 const shardsOfServer = 64

@@ -16,11 +16,11 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { Client } from 'pg'
 import { freePort } from '../kit/port.ts'
-import { childrenOf } from '../kit/processes-below.ts'
-import { sendSignal } from '../kit/send-signal.ts'
 import type { SmallDisk } from '../kit/small-disk.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
 import { until } from '../kit/until.ts'
+import { childrenOf } from '../kit/processes-below.ts'
+import { sendSignal } from '../kit/send-signal.ts'
 
 const installed = '/usr/lib/postgresql'
 /** The server refuses to run as root; "nobody" is on every system. */

@@ -5,7 +5,7 @@
  * The numbers are those of a list that was compiled from the source code and the traffic of 22 frameworks. If the list
  * and the contract differ, the contract applies, and the point mentions what the list has.
  */
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { type Server, startServer } from './server.ts'
 
 /** All points start at the same time, so on a slow machine the verification of a webhook takes longer. */

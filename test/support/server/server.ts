@@ -18,11 +18,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { assertDocumented } from './documented-response.ts'
 import { childrenOf } from '../kit/processes-below.ts'
-import { sendSignal } from '../kit/send-signal.ts'
 import { temporaryRoot } from '../kit/temporary-root.ts'
 import { mainFile } from '../programs/postbote.ts'
-import { assertDocumented } from './documented-response.ts'
+import { sendSignal } from '../kit/send-signal.ts'
 
 /** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */
 const startTimeoutMs = 120_000

@@ -4,16 +4,16 @@
  * while it could send something.
  */
 
-import type { Waiting } from '../../../src/delivery/attempts/health.ts'
-import { Dispatcher, type DispatcherInfo } from '../../../src/delivery/dispatcher.ts'
-import { LoadedBytes, webhookWindowUpdatesMax } from '../../../src/delivery/lanes/lane-window.ts'
-import { DeliveryPace } from '../../../src/delivery/pace/delivery-pace.ts'
-import type { ServerGate } from '../../../src/delivery/pace/flood-gate.ts'
-import type { DeliveryState, RetryNow } from '../../../src/delivery/state.ts'
 import type {
   DispatcherRequest,
   WebhookDispatcher,
 } from '../../../src/delivery/webhook-services.ts'
+import { DeliveryPace } from '../../../src/delivery/pace/delivery-pace.ts'
+import { Dispatcher, type DispatcherInfo } from '../../../src/delivery/dispatcher.ts'
+import type { ServerGate } from '../../../src/delivery/pace/flood-gate.ts'
+import type { Waiting } from '../../../src/delivery/attempts/health.ts'
+import { webhookWindowUpdatesMax, LoadedBytes } from '../../../src/delivery/lanes/lane-window.ts'
+import type { DeliveryState, RetryNow } from '../../../src/delivery/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
 import { PaceWatch } from './pace-watch.ts'

@@ -3,9 +3,9 @@
  * everything else that the simulation of whole lives has (simulation.ts), so that hours with 20,000 keys take a second.
  */
 import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
-import type { Lane } from '../../../src/delivery/lanes/lane.ts'
 import { DeliveryPace } from '../../../src/delivery/pace/delivery-pace.ts'
 import { FloodGate } from '../../../src/delivery/pace/flood-gate.ts'
+import type { Lane } from '../../../src/delivery/lanes/lane.ts'
 import { DeliveryState } from '../../../src/delivery/state.ts'
 import { pendingUpdate } from '../webhook/delivery-state.ts'
 import { Luck } from './luck.ts'

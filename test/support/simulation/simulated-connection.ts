@@ -3,10 +3,10 @@
  * delivery. It calls its owner in the same way and in the same order as a real connection.
  */
 
-import { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
-import type { Connection, ConnectionOptions } from '../../../src/delivery/endpoint/connection.ts'
-import type { Lane } from '../../../src/delivery/lanes/lane.ts'
 import type { Timer } from '../../../src/kit/clock.ts'
+import type { Connection, ConnectionOptions } from '../../../src/delivery/endpoint/connection.ts'
+import { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
+import type { Lane } from '../../../src/delivery/lanes/lane.ts'
 import { type Answer, drawAnswer, drawMs, expectedRetryAfterMs, isAbort } from './weather.ts'
 import type { World } from './world.ts'
 

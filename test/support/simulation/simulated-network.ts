@@ -2,8 +2,8 @@
 
 import type { Socket } from 'node:net'
 import { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
-import type { ConnectRequest } from '../../../src/delivery/endpoint/connector.ts'
 import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'
+import type { ConnectRequest } from '../../../src/delivery/endpoint/connector.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { drawMs } from './weather.ts'
 import type { World } from './world.ts'

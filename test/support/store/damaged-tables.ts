@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
 import { kinds } from '../../../src/shard/kinds.ts'
-import { encodeUpdate } from '../../../src/shard/records/record.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
+import { encodeUpdate } from '../../../src/shard/records/record.ts'
 
 /** Returns the paths of the tables of a shard, oldest first. */
 export function tablesOf(dataDir: string, shard: number): string[] {

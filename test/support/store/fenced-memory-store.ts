@@ -3,6 +3,8 @@
  * earlier claims write nothing any more. So everything but SQL can be tested without a database.
  */
 import { PostboteError } from '../../../src/kit/errors.ts'
+import { NotOwnerError } from '../../../src/store/store-engine.ts'
+import { MemoryStore } from './memory-store.ts'
 import {
   type RangeOptions,
   type Store,
@@ -11,9 +13,7 @@ import {
   type StoreSnapshot,
   WriteRefused,
 } from '../../../src/store/store.ts'
-import { NotOwnerError } from '../../../src/store/store-engine.ts'
 import { StoreLifeCycle } from '../../../src/store/store-life-cycle.ts'
-import { MemoryStore } from './memory-store.ts'
 
 /** What becomes of a write whose answer is lost. */
 export type Fate = 'stored' | 'not stored'

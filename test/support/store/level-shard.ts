@@ -3,9 +3,9 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { kinds } from '../../../src/shard/kinds.ts'
-import { encodeJson, encodeQueueState, encodeUpdate } from '../../../src/shard/records/record.ts'
 import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
+import { encodeJson, encodeQueueState, encodeUpdate } from '../../../src/shard/records/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 
 export const levelShardBot = queueIdOf(123, false)

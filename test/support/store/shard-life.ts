@@ -1,6 +1,6 @@
+import type { Counters } from '../../../src/kit/surroundings.ts'
 import type { HistogramName } from '../../../src/kit/histograms.ts'
 import type { MetricName } from '../../../src/kit/metrics.ts'
-import type { Counters } from '../../../src/kit/surroundings.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import { Shard } from '../../../src/shard/shard.ts'
 import type { Store } from '../../../src/store/store.ts'

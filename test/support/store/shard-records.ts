@@ -1,11 +1,11 @@
 import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
+import type { MemoryStore } from './memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../../../src/shard/records/record.ts'
-import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import type { StoredQueue } from '../../../src/shard/records/stored-records.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
 import type { FaultyStore } from './faulty-store.ts'
-import type { MemoryStore } from './memory-store.ts'
 import { ShardLife } from './shard-life.ts'
 
 export const queue = queueIdOf(123, false)

@@ -1,21 +1,21 @@
 /** Backups for unit tests: sections of a few bots, as the bytes of a file. */
 import { crc32 } from 'node:zlib'
+import { ShardMap } from '../../../src/process/shard-map.ts'
 import {
+  backupFormat,
   type BackupFrame,
   BackupFrames,
-  backupFormat,
   backupMagic,
   fieldsFrame,
   recordsFrame,
 } from '../../../src/features/backup/backup-frame.ts'
-import { ShardMap } from '../../../src/process/shard-map.ts'
 import { kinds } from '../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import {
   emptyQueueState,
   encodeQueueState,
   type QueueState,
 } from '../../../src/shard/records/record.ts'
-import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
 
 export interface SmallSection {

@@ -3,7 +3,7 @@
  * certificate. Chunk sizes and Content-Length are adapted; what was written in one piece stays in one piece.
  */
 import assert from 'node:assert/strict'
-import { capturedCertificate, fill, type RequestStep, readCaptures } from '../bots/captures.ts'
+import { capturedCertificate, fill, readCaptures, type RequestStep } from '../bots/captures.ts'
 
 export interface CertificateUpload {
   /** The client and its session. */

@@ -1,6 +1,6 @@
-import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
-import { type CheckStep, checkEndpoint } from '../../../src/delivery/endpoint-check.ts'
 import type { Clock } from '../../../src/kit/clock.ts'
+import { parseEndpoint } from '../../../src/delivery/endpoint/endpoint.ts'
+import { checkEndpoint, type CheckStep } from '../../../src/delivery/endpoint-check.ts'
 import { loopbackNetworkOf } from './webhook-setup.ts'
 
 /** Checks an endpoint, and resolves with the last step. */

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import type { WebhookSetup } from './webhook-setup.ts'
 import { portOf } from '../kit/port.ts'
 import { startRawServer } from '../network/raw-server.ts'
-import type { WebhookSetup } from './webhook-setup.ts'
 
 export interface Received {
   readonly request: IncomingMessage

@@ -1,9 +1,9 @@
-import { AttemptLog } from '../../../src/delivery/attempts/attempt-log.ts'
-import { Dispatcher, type DispatcherOptions } from '../../../src/delivery/dispatcher.ts'
-import type { WebhookSettings } from '../../../src/delivery/endpoint/connection-set.ts'
-import { createConnector } from '../../../src/delivery/endpoint/connector.ts'
-import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'
 import { type Clock, systemClock } from '../../../src/kit/clock.ts'
+import { AttemptLog } from '../../../src/delivery/attempts/attempt-log.ts'
+import { createConnector } from '../../../src/delivery/endpoint/connector.ts'
+import { Dispatcher, type DispatcherOptions } from '../../../src/delivery/dispatcher.ts'
+import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'
+import type { WebhookSettings } from '../../../src/delivery/endpoint/connection-set.ts'
 import { ArraySource } from '../kit/array-source.ts'
 
 /** A network in which every name is this machine and every address is allowed. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { KeyAccess } from '../../../src/api/access.ts'
 import { parseAccessKey } from '../../../src/access/access-key.ts'
 import {
   accessKeysPerFamilyMax,
   keyUseWriteMs,
   type WantedKey,
 } from '../../../src/access/access-key-registry.ts'
-import type { KeyAccess } from '../../../src/api/access.ts'
 import { accessKeysMax } from '../../../src/kit/limits.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { keysOf } from '../../support/queue/keys-of.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertMay } from '../../../src/access/assert-may.ts'
 import type { KeyAccess } from '../../../src/api/access.ts'
-import { botOperations } from '../../../src/features/bots/bot-operations.ts'
 import { fleetOperations } from '../../../src/features/fleet/fleet-operations.ts'
+import { botOperations } from '../../../src/features/bots/bot-operations.ts'
+import { assertMay } from '../../../src/access/assert-may.ts'
 
 const access: KeyAccess = {
   id: '0123456789abcdef',

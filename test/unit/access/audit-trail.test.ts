@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AuditTrail, auditCallsMax } from '../../../src/access/audit-trail.ts'
-import { lookedRecordCostMs } from '../../../src/queue/kept/look-payer.ts'
+import { auditCallsMax, AuditTrail } from '../../../src/access/audit-trail.ts'
 import {
   type AuditRecord,
   auditId,
   type RecordedCall,
 } from '../../../src/shard/records/audit-record.ts'
+import { lookedRecordCostMs } from '../../../src/queue/kept/look-payer.ts'
 import { TestPayer } from '../../support/http/test-payer.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import {
-  AuditWriter,
   auditAgainMs,
   auditBatchMax,
   auditWaitingMax,
   auditWaitMs,
+  AuditWriter,
 } from '../../../src/access/audit-writer.ts'
-import { PostboteError } from '../../../src/kit/errors.ts'
 import type { RecordedCall } from '../../../src/shard/records/audit-record.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 

@@ -4,14 +4,14 @@ import { test } from 'node:test'
 import { accessKeyHash } from '../../../src/access/access-key.ts'
 import { AccessKeyRing } from '../../../src/access/access-key-ring.ts'
 import { type AccessKeyTable, keyTable } from '../../../src/access/access-key-table.ts'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import {
-  type KeyQuestion,
-  KeySync,
   keyAnswerMs,
   keyFirstRefreshMs,
+  type KeyQuestion,
   keyRefreshMs,
+  KeySync,
 } from '../../../src/access/key-sync.ts'
-import { PostboteError } from '../../../src/kit/errors.ts'
 import type { OwnerResponse, OwnerStream } from '../../../src/links/ask/owner-stream.ts'
 import type { AccessKeyRecord } from '../../../src/shard/records/access-key-record.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SessionCookie, sessionS } from '../../../src/access/session-cookie.ts'
 import type { KeyAccess } from '../../../src/api/access.ts'
+import { SessionCookie, sessionS } from '../../../src/access/session-cookie.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const adminKey = 'the-key-of-the-admin'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertUnderLimit, waitOf } from '../../../src/admission/access-key-limiter.ts'
 import type { KeyAccess } from '../../../src/api/access.ts'
+import { assertUnderLimit, waitOf } from '../../../src/admission/access-key-limiter.ts'
 import { fullAfter } from '../../../src/kit/token-bucket.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { limiterOf } from '../../support/queue/keys-of.ts'

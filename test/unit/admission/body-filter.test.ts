@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { PrivateApiGuard } from '../../../src/access/private-api-guard.ts'
-import { BodyFilter } from '../../../src/admission/body-filter.ts'
 import { makeToken } from '../../../src/api/token.ts'
-import { markConnection, takeOrigin } from '../../../src/http/connection-origin.ts'
+import { BodyFilter } from '../../../src/admission/body-filter.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { markConnection, takeOrigin } from '../../../src/http/connection-origin.ts'
 
 const guard = new PrivateApiGuard({
   adminKey: 'the-key-of-the-admin',

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {
   bytesOf,
-  ClientTable,
   clientAddressesMax,
-  clientKey,
+  ClientTable,
   clientTableBytes,
+  clientKey,
 } from '../../../src/admission/client-table.ts'
 import { clientAddress } from '../../../src/http/client.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type RefusedClients, TokenRefusals } from '../../../src/admission/token-refusals.ts'
+import { TokenRefusals, type RefusedClients } from '../../../src/admission/token-refusals.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 /** Applies the rule of the shared table, for one worker. */

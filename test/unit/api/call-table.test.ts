@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CallTable, pathPart } from '../../../src/api/call-table.ts'
 import { apiOperations } from '../../../src/modules/api-operations.ts'
+import { CallTable, pathPart } from '../../../src/api/call-table.ts'
 
 const calls = new CallTable(apiOperations)
 

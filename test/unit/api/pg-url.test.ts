@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Client } from 'pg'
-import { type PgUrl, parsePgUrl } from '../../../src/api/pg-url.ts'
+import { parsePgUrl, type PgUrl } from '../../../src/api/pg-url.ts'
 
 function parsed(text: string): PgUrl {
   const url = parsePgUrl(text)

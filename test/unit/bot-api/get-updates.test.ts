@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { getUpdates } from '../../../src/bot-api/get-updates.ts'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import type { PollRequest } from '../../../src/bots/poller.ts'
+import { getUpdates } from '../../../src/bot-api/get-updates.ts'
 import { read } from '../../support/bots/read-params.ts'
 
 async function pollOf(query: string): Promise<PollRequest | undefined> {

@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { bodyGrowthMax, jsonNestingMax, jsonValuesMax } from '../../../src/bot-api/params.ts'
-import { bodyGrowthFreeBytes } from '../../../src/http/body.ts'
 import { partHeaderLinesMax, partHeaderParametersMax } from '../../../src/http/multipart.ts'
+import { bodyGrowthFreeBytes } from '../../../src/http/body.ts'
 import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../../../src/kit/limits.ts'
 import {
   form,
@@ -16,9 +16,9 @@ import {
   multipart,
   part,
   parts,
-  type Request,
   read,
   refusalOf,
+  type Request,
 } from '../../support/bots/read-params.ts'
 
 const size = parameterBytesMax

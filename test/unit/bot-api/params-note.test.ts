@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { paramsOfBody } from '../../../src/bot-api/params.ts'
 import { paramsNote } from '../../../src/bot-api/params-note.ts'
+import { paramsOfBody } from '../../../src/bot-api/params.ts'
 
 const own = ['offset', 'timeout', 'allowed_updates', 'drop_pending_updates']
 const range = { default: 0, min: 0, max: 50 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeSetWebhook } from '../../../src/bot-api/set-webhook.ts'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { makeSetWebhook } from '../../../src/bot-api/set-webhook.ts'
 import { read } from '../../support/bots/read-params.ts'
 
 const setWebhook = makeSetWebhook(100)

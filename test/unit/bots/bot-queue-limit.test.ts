@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BotsLife, neverPolled, openOneBot, setWebhook } from '../../support/queue/bots-life.ts'
-import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/queue/bots-life.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 
 test('the running dispatcher gets a new limit, and is woken for it', async () => {
   const { bots, queue } = await openOneBot()

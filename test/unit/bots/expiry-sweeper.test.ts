@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
 import { kinds } from '../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
-import { settle } from '../../support/kit/fake-clock.ts'
-import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
 
 async function open() {
   const store = new MemoryStore()

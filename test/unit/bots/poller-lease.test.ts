@@ -1,9 +1,9 @@
 /** Polls of a server whose lease is over for a while. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { first, Polls } from '../../support/bots/polls.ts'
-import { MemoryStore } from '../../support/store/memory-store.ts'
 
 test('without a lease nothing is returned before the deadline of a poll, and updates follow when it is valid again', async () => {
   const polls = await Polls.open()

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ClientPresence } from '../../../src/bots/poller.ts'
 import { pollPauseWithinMs } from '../../../src/queue/poll.ts'
-import { first, Polls } from '../../support/bots/polls.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
+
+import { first, Polls } from '../../support/bots/polls.ts'
 
 test('pending updates are returned immediately, in order, and again until they are confirmed', async () => {
   const polls = await Polls.open()

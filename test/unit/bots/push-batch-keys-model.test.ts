@@ -7,12 +7,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { IdempotencyKeySweeper } from '../../../src/bots/idempotency-key-sweeper.ts'
-import { drawnRuns } from '../../support/kit/drawn-runs.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
-import { BotsLife } from '../../support/queue/bots-life.ts'
 import { noOptions, type PushRequest } from '../../support/queue/pushed-rows.ts'
-import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const dayMs = 86_400_000
 const keysPerDayMax = 6

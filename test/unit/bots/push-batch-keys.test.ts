@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Store } from '../../../src/store/store.ts'
-import { settle } from '../../support/kit/fake-clock.ts'
 import type { BotsLifeOptions } from '../../support/queue/bots-life.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import type { Store } from '../../../src/store/store.ts'
 
 const dayMs = 86_400_000
 

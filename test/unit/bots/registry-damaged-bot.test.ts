@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '../../../src/shard/kinds.ts'
-import { BotsLife } from '../../support/queue/bots-life.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
 
 test('a bot whose record cannot be read is registered again and has its queue', async () => {
   const store = new MemoryStore()

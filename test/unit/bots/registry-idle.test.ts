@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { botSweepSliceMax } from '../../../src/bots/bot-cache.ts'
-import { pendingUpdates } from '../../support/producers/pending-updates.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
-import { MemoryStore } from '../../support/store/memory-store.ts'
+import { pendingUpdates } from '../../support/producers/pending-updates.ts'
 
 const minutesMs = 60_000
 

@@ -1,8 +1,8 @@
 /** Registrations with an idempotency key: nothing twice, whatever is repeated, runs at once or fails in between. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { derivedBotId } from '../../../src/bots/derived-bot-id.ts'
 import type { KeyedBot, KeyedRegistration } from '../../../src/bots/registration.ts'
+import { derivedBotId } from '../../../src/bots/derived-bot-id.ts'
 import { botIdMax } from '../../../src/kit/limits.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'

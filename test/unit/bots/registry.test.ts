@@ -1,14 +1,14 @@
-import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeToken, parseToken, type Token } from '../../../src/api/token.ts'
-import { webhooksStartedMax } from '../../../src/bots/bot-cache.ts'
 import type { PostboteError } from '../../../src/kit/errors.ts'
+import { webhooksStartedMax } from '../../../src/bots/bot-cache.ts'
 import { queueIdOf } from '../../../src/shard/records/record-keys.ts'
-import { settle } from '../../support/kit/fake-clock.ts'
-import { BotsLife } from '../../support/queue/bots-life.ts'
-import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 
 const unknownToken = { code: 'UNKNOWN_TOKEN' }
 

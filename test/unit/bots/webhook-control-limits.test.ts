@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/set-webhook-request.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { AddressBook } from '../../../src/delivery/endpoint/known-addresses.ts'
 import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
-import { MemoryStore } from '../../support/store/memory-store.ts'
 
 const url = 'https://example.com/a'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAttemptLogsMax } from '../../../src/delivery/attempts/attempt-logs.ts'
-import { settle } from '../../support/kit/fake-clock.ts'
-import { BotsLife, neverPolled, openOneBot, setWebhook } from '../../support/queue/bots-life.ts'
-import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 
 test('a pause stops the dispatcher from sending, a resume lets it continue, and both may be repeated', async () => {
   const { bots, queue } = await openOneBot()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventStreamReader } from '../../../src/cli/event-stream-reader.ts'
 import { privateApiResponseBytesMax } from '../../../src/cli/limits.ts'
+import { EventStreamReader } from '../../../src/cli/event-stream-reader.ts'
 
 const text =
   'retry: 500\n\nevent: update\ndata: {"a":\ndata:  1}\n\n:\n\n: a comment\nevent: confirmed\ndata: {"b":2}\n\n'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tailReconnectMs } from '../../../src/api/limits.ts'
-import { followTail, tailReopenMsMax } from '../../../src/cli/follow-tail.ts'
 import { CallRefusedError } from '../../../src/cli/remote/remote-api.ts'
+import { followTail, tailReopenMsMax } from '../../../src/cli/follow-tail.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 type Opening = Error | readonly (string | Error)[]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { failureOf, tlsFailureOf, WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
 import { checkAdvice } from '../../../src/delivery/check-advice.ts'
 import { type CheckStepName, checkSteps } from '../../../src/kit/states.ts'
+import { failureOf, tlsFailureOf, WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
 
 const endpoint = { host: 'bot.example', port: 8443 }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import type { StoredSigningKey } from '../../../src/shard/records/bot-record.ts'
 import { SignatureHeaders } from '../../../src/delivery/signature.ts'
 import { createSigningKey } from '../../../src/delivery/signing-keys.ts'
-import type { StoredSigningKey } from '../../../src/shard/records/bot-record.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { isSignedWith, verifySignature } from '../../support/webhook/verify-signature.ts'
 

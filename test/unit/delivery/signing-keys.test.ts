@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import type { StoredSigningKey } from '../../../src/shard/records/bot-record.ts'
 import {
   createSigningKey,
   livingKeys,
   withKey,
   withoutKey,
 } from '../../../src/delivery/signing-keys.ts'
-import type { StoredSigningKey } from '../../../src/shard/records/bot-record.ts'
 
 function key(id: string, endsAtMs?: number): StoredSigningKey {
   const more = endsAtMs === undefined ? {} : { endsAtMs }

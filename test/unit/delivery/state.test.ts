@@ -4,8 +4,8 @@ import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
 import type { Lane } from '../../../src/delivery/lanes/lane.ts'
 import { webhookWindowUpdatesMax } from '../../../src/delivery/lanes/lane-window.ts'
 import { DeliveryState, webhookReadUpdatesMax } from '../../../src/delivery/state.ts'
-import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 import { feed, pendingUpdate as update } from '../../support/webhook/delivery-state.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 function seeded(seed: number): () => number {
   let state = seed >>> 0

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { WebhookStarter } from '../../../src/delivery/webhook-starter.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
 
 function startedBy(starts: (nth: number) => void): {

@@ -4,18 +4,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { readParams } from '../../../src/bot-api/params.ts'
-import { readBody, refusedBodyBytesMax } from '../../../src/http/body.ts'
-import { sendError, sendResult } from '../../../src/http/reply.ts'
 import { bodyRetryAfterS, toPostboteError } from '../../../src/kit/errors.ts'
+import { readParams } from '../../../src/bot-api/params.ts'
+import { sendError, sendResult } from '../../../src/http/reply.ts'
+import { readBody, refusedBodyBytesMax } from '../../../src/http/body.ts'
 import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/kit/limits.ts'
 import {
   capturedCertificate,
   fill,
-  type RequestStep,
   readCaptures,
+  type RequestStep,
   requestsOf,
 } from '../../support/bots/captures.ts'
+import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
 import {
   form,
   json,
@@ -25,7 +26,6 @@ import {
   read,
   refusalOf,
 } from '../../support/bots/read-params.ts'
-import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
 
 // A server that responds with what it read of the names in the header X-Names.
 

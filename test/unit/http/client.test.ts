@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
+import type { IncomingMessage } from 'node:http'
 import { clientAddress, clientsBy, isShared, unixClient } from '../../../src/http/client.ts'
 import { setOrigin } from '../../../src/http/connection-origin.ts'
 import type { ListenerKind } from '../../../src/http/listener.ts'

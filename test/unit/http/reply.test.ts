@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { PostboteError } from '../../../src/kit/errors.ts'
 import {
   errorReplyText,
   resultText,
   sendError,
   sendGzipped,
-  sendList,
   sendResult,
+  sendList,
 } from '../../../src/http/reply.ts'
-import { PostboteError } from '../../../src/kit/errors.ts'
 import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
 
 const slices = [Buffer.from(',{"update_id":1}'), Buffer.from(',{"update_id":2}')]

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { plainTarget } from '../../../src/http/plain-target.ts'
 import {
   addressHint,
   botIdOfTarget,
@@ -9,6 +8,7 @@ import {
   parseTarget,
   targetOf,
 } from '../../../src/http/target.ts'
+import { plainTarget } from '../../../src/http/plain-target.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const token = '123456789:AAabcdefghijklmnopqrstuvwxyz0123456'

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pairHeader } from '../../../src/features/ingest/update-operations.ts'
 import {
-  AddedTypesError,
   addedTypesMax,
+  AddedTypesError,
   givenTypes,
   numberedTypes,
   parseAddedType,
@@ -13,6 +12,7 @@ import {
   typesOfReference,
   versionsOfReference,
 } from '../../../src/kit/added-type.ts'
+import { pairHeader } from '../../../src/features/ingest/update-operations.ts'
 
 const of = (...texts: readonly string[]) => texts.map((text) => parseAddedType(text)!)
 const numbered = (stored: readonly string[], ...given: readonly string[]) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test } from 'node:test'
 import { PerTurn } from '../../../src/kit/per-turn.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 

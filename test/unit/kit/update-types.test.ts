@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { typesOfReference } from '../../../src/kit/added-type.ts'
+import { allowedUpdatesOfPoll } from '../../../src/queue/allowed-updates.ts'
+import { deriveOrderingKey, keysMeantBy } from '../../../src/queue/check/ordering-key.ts'
+import { assertTelegramFields } from '../../../src/queue/check/telegram-fields.ts'
+import { lifeS } from '../../../src/queue/check/time-to-live.ts'
 import {
   allTypes,
   contractTypes,
@@ -13,10 +16,7 @@ import {
   updateTypeNumber,
   updateTypes,
 } from '../../../src/kit/update-types.ts'
-import { allowedUpdatesOfPoll } from '../../../src/queue/allowed-updates.ts'
-import { deriveOrderingKey, keysMeantBy } from '../../../src/queue/check/ordering-key.ts'
-import { assertTelegramFields } from '../../../src/queue/check/telegram-fields.ts'
-import { lifeS } from '../../../src/queue/check/time-to-live.ts'
+import { typesOfReference } from '../../../src/kit/added-type.ts'
 import { accept, refusalOf } from '../../support/producers/update-verdict.ts'
 import {
   sixtyFourTypes,

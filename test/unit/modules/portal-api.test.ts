@@ -3,16 +3,16 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { mock, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { PortalFrame } from '../../../src/access/portal-frame.ts'
-import { PrivateApiGuard } from '../../../src/access/private-api-guard.ts'
 import { BodyBudget } from '../../../src/admission/budgets/body-budget.ts'
 import { apiOperations } from '../../../src/modules/api-operations.ts'
 import {
   createPortalApi,
-  type PortalApiOptions,
   portalCallsPerSecond,
+  type PortalApiOptions,
   portalChecksMax,
 } from '../../../src/modules/portal-api.ts'
+import { PortalFrame } from '../../../src/access/portal-frame.ts'
+import { PrivateApiGuard } from '../../../src/access/private-api-guard.ts'
 import { TestPayer } from '../../support/http/test-payer.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'

@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import type { PortalApiOptions } from '../../../src/modules/portal-api.ts'
 import { PortalListener } from '../../../src/modules/portal-listener.ts'
+import type { PortalApiOptions } from '../../../src/modules/portal-api.ts'
 
 test('a request of the owner is refused if its API cannot start, and the next one starts it', async (t) => {
   const logged: unknown[] = []

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import type { ListenerKind } from '../../../src/http/listener.ts'
 import { workerHandlers } from '../../../src/modules/worker-handlers.ts'
+import type { ListenerKind } from '../../../src/http/listener.ts'
 
 function ways(kind: ListenerKind, url: string): string {
   const passed: string[] = []

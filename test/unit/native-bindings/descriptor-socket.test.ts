@@ -3,9 +3,9 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync, writeFileSync }
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import {
-  descriptorSocketPair,
   receiveDescriptor,
   sendDescriptor,
+  descriptorSocketPair,
 } from '../../../native-bindings/descriptor-socket.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 

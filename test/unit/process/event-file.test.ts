@@ -9,10 +9,10 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { EventFile, eventFileLinesMax } from '../../../src/process/event-file.ts'
 import { eventsKeptMax } from '../../../src/kit/limits.ts'
 import { loggedEvent } from '../../../src/kit/operator-event.ts'
-import { EventFile, eventFileLinesMax } from '../../../src/process/event-file.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const event = (id: number) =>

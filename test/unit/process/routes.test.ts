@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { workersMax } from '../../../src/kit/limits.ts'
 import { Routes, type RouteTable } from '../../../src/process/routes.ts'
 import { ShardMap } from '../../../src/process/shard-map.ts'
+import { workersMax } from '../../../src/kit/limits.ts'
 
 const shards = 8
 const map = new ShardMap({ shards, workers: 2 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { recordHistory } from '../../../src/process/server-history.ts'
 import { SharedMemory } from '../../../src/process/shared-memory/shared-memory.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'

@@ -2,6 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/kit/errors.ts'
 import {
+  allowedUpdatesLengthMax,
+  allowedUpdatesOfPoll,
+  allowedUpdatesOfWebhook,
+} from '../../../src/queue/allowed-updates.ts'
+import {
   allTypes,
   defaultTypesMask,
   isInMask,
@@ -9,11 +14,6 @@ import {
   typesOf,
   updateTypes,
 } from '../../../src/kit/update-types.ts'
-import {
-  allowedUpdatesLengthMax,
-  allowedUpdatesOfPoll,
-  allowedUpdatesOfWebhook,
-} from '../../../src/queue/allowed-updates.ts'
 
 const both = [allowedUpdatesOfWebhook, allowedUpdatesOfPoll]
 

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { queuePageIds } from '../../../src/queue/queue-reader.ts'
-import { groupCostMax } from '../../../src/shard/group-commit.ts'
 import { reclaimedPerWriteMax } from '../../../src/shard/reclaimer.ts'
-import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
-import { QueueLife } from '../../support/queue/queue-life.ts'
-import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { groupCostMax } from '../../../src/shard/group-commit.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 
 /** Half of it is still more than one write or one read may have. */
 const depth = 12_000

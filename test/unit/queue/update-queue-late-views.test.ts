@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
-import { QueueLife } from '../../support/queue/queue-life.ts'
 import { LateStore } from '../../support/store/late-store.ts'
-import { MemoryStore } from '../../support/store/memory-store.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 
 const pushes = 40
 const turnsMax = 6

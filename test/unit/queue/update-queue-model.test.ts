@@ -5,26 +5,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
-import { noRetention, type Retention } from '../../../src/queue/kept/left-update.ts'
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { noRetention, type Retention } from '../../../src/queue/kept/left-update.ts'
 import { WindowBudget } from '../../../src/queue/window/window.ts'
-import { kinds } from '../../../src/shard/kinds.ts'
-import { decodeQueueState } from '../../../src/shard/records/record.ts'
 import { keptOf } from '../../../src/shard/recovery/kept-counts.ts'
-import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { decodeQueueState } from '../../../src/shard/records/record.ts'
+import { kinds } from '../../../src/shard/kinds.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../../support/store/shard-life.ts'
+import type { PendingUpdate } from '../../../src/delivery/delivery-source.ts'
 import { pendingUpdates } from '../../support/producers/pending-updates.ts'
 import { Model } from '../../support/queue/queue-model.ts'
 import {
   type AdvanceStep,
-  anyStep,
-  isWebhookStep,
   type Step,
   type WebhookStep,
+  anyStep,
+  isWebhookStep,
 } from '../../support/queue/queue-step.ts'
-import { MemoryStore } from '../../support/store/memory-store.ts'
-import { ShardLife, TestCounters, whileTimePasses } from '../../support/store/shard-life.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const queueId = 4711
 

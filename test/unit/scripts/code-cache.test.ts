@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { bundleScript, sealedCache } from '../../../scripts/code-cache.ts'
-import { entryFiles } from '../../../src/entry-files.ts'
 import { workerFlags } from '../../../src/process/primary/worker-child.ts'
+import { entryFiles } from '../../../src/entry-files.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const bundles = [entryFiles.program, entryFiles.worker].map((url) =>

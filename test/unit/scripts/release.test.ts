@@ -13,8 +13,8 @@ import {
 } from '../../../scripts/packing/bill-of-materials.ts'
 import { licensesOf } from '../../../scripts/packing/debian-base.ts'
 import {
-  conffile,
   controlFile,
+  conffile,
   emptyEnvironment,
   maintainerScripts,
   unitOfPackage,
@@ -23,8 +23,8 @@ import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
 import { configOf, writeOciArchive } from '../../../scripts/packing/oci-archive.ts'
 import { run } from '../../../scripts/packing/run.ts'
 import { zipOf } from '../../../scripts/packing/zip-of.ts'
-import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 import { root } from '../../support/server/package-user.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const epochS = 1_795_000_000
 const read = (name: string): string => readFileSync(join(root, name), 'utf8')

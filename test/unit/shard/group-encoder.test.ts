@@ -6,15 +6,15 @@ import { keyHasher } from '../../../native-bindings/key-hasher.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { hash128 } from '../../../src/shard/idempotency/key-hashes.ts'
 import { kinds } from '../../../src/shard/kinds.ts'
+import { halfDayOf, queueIdOf } from '../../../src/shard/records/record-keys.ts'
 import { type PushOperation, RowPush } from '../../../src/shard/operations.ts'
+import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
 import {
   encodeKey,
   encodeQueueState,
   encodeUpdate,
   type QueueState,
 } from '../../../src/shard/records/record.ts'
-import { halfDayOf, queueIdOf } from '../../../src/shard/records/record-keys.ts'
-import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 import { noOptions } from '../../support/queue/pushed-rows.ts'

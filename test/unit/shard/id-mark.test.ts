@@ -13,12 +13,12 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { IdMark, idsReservedAhead, tornSkippedIds } from '../../../src/shard/id-mark.ts'
 import { openRecounted } from '../../../src/shard/recovery/open-recounted.ts'
-import { Shard } from '../../../src/shard/shard.ts'
+import { IdMark, idsReservedAhead, tornSkippedIds } from '../../../src/shard/id-mark.ts'
 import { levelEngine } from '../../../src/store/level/level-engine.ts'
-import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+import { Shard } from '../../../src/shard/shard.ts'
 import { freshState, push, queue, waited } from '../../support/store/shard-records.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const nothing = (): void => undefined
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }

@@ -8,9 +8,9 @@ import {
   kindOf,
   kinds,
 } from '../../../src/shard/kinds.ts'
-import { ofJson } from '../../../src/shard/records/record.ts'
 import { idPart, queueIdOf, queuePart } from '../../../src/shard/records/record-keys.ts'
 import { RecordKind } from '../../../src/shard/records/record-kind.ts'
+import { ofJson } from '../../../src/shard/records/record.ts'
 
 const queue = queueIdOf(123, true)
 

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
-import type { Shard } from '../../../src/shard/shard.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
-import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
 import { keyHashesOf } from '../../support/queue/pushed-rows.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { oldData } from '../../support/server/old-data.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const { directory: oldDirectory, facts: oldDataFacts } = oldData()
 

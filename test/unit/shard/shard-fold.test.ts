@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Operation } from '../../../src/shard/operations.ts'
-import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import type { Operation } from '../../../src/shard/operations.ts'
 import {
   freshState,
   openShard,
@@ -12,6 +11,7 @@ import {
   reread,
   storedIds,
 } from '../../support/store/shard-records.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 interface Choice {
   readonly kind: 'push' | 'confirm' | 'delete' | 'drop' | 'renumber' | 'settings'

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { kinds } from '../../../src/shard/kinds.ts'
-import type { Operation } from '../../../src/shard/operations.ts'
 import { queueIdOf, updateIdOfKey } from '../../../src/shard/records/record-keys.ts'
-import { reopenWaitMs } from '../../../src/shard/shard-recovery.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
-import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
-import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
-import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import type { Operation } from '../../../src/shard/operations.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { reopenWaitMs } from '../../../src/shard/shard-recovery.ts'
 import { ShardLife, whileTimePasses } from '../../support/store/shard-life.ts'
 import {
   bot,
@@ -21,6 +20,7 @@ import {
   storedIds,
   waited,
 } from '../../support/store/shard-records.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 test('committed operations survive a power loss', async () => {
   const { clock, store, shard } = await openShard(new MemoryStore())

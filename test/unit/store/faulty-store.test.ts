@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Store, StoreOperation } from '../../../src/store/store.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
-import { MemoryStore } from '../../support/store/memory-store.ts'
 
 const synced = { sync: true }
 const unsynced = { sync: false }

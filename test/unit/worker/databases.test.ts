@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { databasesMax } from '../../../src/kit/limits.ts'
-import { SharedMemory } from '../../../src/process/shared-memory/shared-memory.ts'
 import { Databases, type DatabasesOptions } from '../../../src/worker/databases.ts'
+import { SharedMemory } from '../../../src/process/shared-memory/shared-memory.ts'
+import { databasesMax } from '../../../src/kit/limits.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 

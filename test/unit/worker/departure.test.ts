@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { settleRequestsMs } from '../../../src/process/limits.ts'
 import {
   type DepartureOptions,
   leave,
   leaveRequestsMs,
   settle,
 } from '../../../src/worker/departure.ts'
+import { settleRequestsMs } from '../../../src/process/limits.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 /** A response that is not finished. */

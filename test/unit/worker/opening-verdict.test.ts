@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ShardLife } from '../../../src/shard/recovery/shard-marks.ts'
 import {
   openingVerdicts,
   type ShardPast,
   type WorkerPast,
 } from '../../../src/worker/opening-verdict.ts'
+import type { ShardLife } from '../../../src/shard/recovery/shard-marks.ts'
 
 interface Past extends Partial<ShardLife> {
   readonly isBroken?: boolean

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Config, parseConfig } from '../../../src/config/config.ts'
 import {
   CertificateError,
   certificateWarnings,
   readCertificates,
 } from '../../../src/worker/read-certificates.ts'
+import { type Config, parseConfig } from '../../../src/config/config.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 import { issueCertificate, makeCertificate } from '../../support/network/certificates.ts'
 

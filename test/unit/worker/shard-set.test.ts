@@ -1,11 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import type { NewOperatorEvent } from '../../../src/kit/operator-event.ts'
-import type { ShardLife } from '../../../src/shard/recovery/shard-marks.ts'
-import type { Shard } from '../../../src/shard/shard.ts'
-import { type FileDamage, ShardDamaged } from '../../../src/store/shard-damaged.ts'
-import type { StoreEngine } from '../../../src/store/store-engine.ts'
-import type { StoreFiles } from '../../../src/store/store-files.ts'
+import { test, type TestContext } from 'node:test'
 import type { WorkerPast } from '../../../src/worker/opening-verdict.ts'
 import type { CheckedShard } from '../../../src/worker/shard-checker.ts'
 import {
@@ -15,11 +9,17 @@ import {
   ShardSet,
   verifyEveryMs,
 } from '../../../src/worker/shard-set.ts'
-import { settle } from '../../support/kit/fake-clock.ts'
-import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
-import { until } from '../../support/kit/until.ts'
-import { BotsLife } from '../../support/queue/bots-life.ts'
+import type { NewOperatorEvent } from '../../../src/kit/operator-event.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
+import type { ShardLife } from '../../../src/shard/recovery/shard-marks.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
+import { type FileDamage, ShardDamaged } from '../../../src/store/shard-damaged.ts'
+import type { StoreFiles } from '../../../src/store/store-files.ts'
+import type { StoreEngine } from '../../../src/store/store-engine.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { until } from '../../support/kit/until.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const skip = (): void => undefined
 const boot = 'boot'

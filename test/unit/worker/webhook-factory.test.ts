@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AttemptOutcome, outcomes } from '../../../src/delivery/attempts/attempt-log.ts'
 import { deliveryCounters } from '../../../src/worker/webhook-factory.ts'
+import { type AttemptOutcome, outcomes } from '../../../src/delivery/attempts/attempt-log.ts'
 
 test('every outcome of an attempt is counted', () => {
   const counted: string[] = []

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mib } from '../../../src/kit/limits.ts'
 import { windowBytesOf } from '../../../src/worker/window-memory.ts'
+import { mib } from '../../../src/kit/limits.ts'
 
 test('pending updates take 256 MiB of a worker, or its part of an eighth of a small memory, unless the operator says otherwise', () => {
   assert.equal(of(64 * 1024, 8), 256)

@@ -5,13 +5,13 @@ import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../src/kit/clock.ts'
 import { type LinkAddress, linkSocketPath } from '../../../src/links/link/connect-link.ts'
 import { LinkSet } from '../../../src/links/link/link-set.ts'
-import { linkListenRetryMs } from '../../../src/links/link/tls-link-listener.ts'
 import { WorkerServers } from '../../../src/worker/worker-servers.ts'
+import { linkListenRetryMs } from '../../../src/links/link/tls-link-listener.ts'
+import { callsOf, LinkClock } from '../../support/network/link-calls.ts'
 import { freePort } from '../../support/kit/port.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
-import { until } from '../../support/kit/until.ts'
-import { callsOf, LinkClock } from '../../support/network/link-calls.ts'
 import { host, keySecurity } from '../../support/network/tls-links.ts'
+import { until } from '../../support/kit/until.ts'
 
 const security = keySecurity('the key of this cluster')
 const worker = 0

@@ -8,30 +8,30 @@ import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import {
-  descriptorSocketPair,
   receiveDescriptor,
   sendDescriptor,
+  descriptorSocketPair,
 } from '../../../native-bindings/descriptor-socket.ts'
 import { mustClose, readBody, refusedBodyBytesMax } from '../../../src/http/body.ts'
-import { bodyPiecesPerCharge, headerBytesMax } from '../../../src/http/limits.ts'
-import type { ListenerKind } from '../../../src/http/listener.ts'
-import { nativeHandleOf } from '../../../src/http/native-handle.ts'
-import { watchClose } from '../../../src/http/once-closed.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'
 import { mib } from '../../../src/kit/limits.ts'
+import { systemClock } from '../../../src/kit/clock.ts'
+import type { ListenerKind } from '../../../src/http/listener.ts'
+import { nativeHandleOf } from '../../../src/http/native-handle.ts'
 import { linkSocketPath } from '../../../src/links/link/connect-link.ts'
 import { LinkSet } from '../../../src/links/link/link-set.ts'
+import { callsOf } from '../../support/network/link-calls.ts'
 import {
   refuseBytes,
-  type ServedApp,
   WorkerServers,
+  type ServedApp,
   type WorkerServersOptions,
 } from '../../../src/worker/worker-servers.ts'
+import { bodyPiecesPerCharge, headerBytesMax } from '../../../src/http/limits.ts'
+import { watchClose } from '../../../src/http/once-closed.ts'
+import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
 import { until } from '../../support/kit/until.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'
-import { callsOf } from '../../support/network/link-calls.ts'
-import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
 
 const raw = new RawServer(
   (request, response) => {

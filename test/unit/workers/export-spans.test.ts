@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
-import type { Span } from '../../../src/kit/tracing/tracer.ts'
 import exportSpans from '../../../workers/export-spans.ts'
+import type { Span } from '../../../src/kit/tracing/tracer.ts'
 import { portOf } from '../../support/kit/port.ts'
 
 const span: Span = {

@@ -9,8 +9,8 @@ import {
   uncountedBodyBytes,
 } from '../../../../src/admission/budgets/body-budget.ts'
 import { readBody } from '../../../../src/http/body.ts'
-import { growingBodyBytesMin } from '../../../../src/http/growing-body.ts'
 import { bodyPiecesPerCharge } from '../../../../src/http/limits.ts'
+import { growingBodyBytesMin } from '../../../../src/http/growing-body.ts'
 
 const counters = { add: (): void => undefined }
 const alice: BodySender = { address: 'alice', shareBytesMax: 30_000 }

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import type { PostboteError } from '../../../../src/kit/errors.ts'
 import {
-  BudgetGate,
   bodyPieceCostMs,
+  BudgetGate,
   budgetWaitersPerDebtorMax,
   loopFreeBodyBytes,
   privateRefusalCostMs,
 } from '../../../../src/admission/budgets/budget-gate.ts'
+import { type Client, keyAccount, unixClient } from '../../../../src/http/client.ts'
+import { loopCostFreeMs } from '../../../../src/http/limits.ts'
 import {
   loopBudgetBurstMs,
   loopBudgetShare,
   loopDebtMsMax,
 } from '../../../../src/admission/budgets/loop-budget.ts'
-import { type Client, keyAccount, unixClient } from '../../../../src/http/client.ts'
-import { loopCostFreeMs } from '../../../../src/http/limits.ts'
-import { botIdOfTarget } from '../../../../src/http/target.ts'
-import type { PostboteError } from '../../../../src/kit/errors.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { botIdOfTarget } from '../../../../src/http/target.ts'
 
 const trusted = 'key'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { CallTurns, callsWaitingMax } from '../../../../src/admission/budgets/call-turns.ts'
 import { pipelinedPerTurnMax } from '../../../../src/http/limits.ts'
+import { callsWaitingMax, CallTurns } from '../../../../src/admission/budgets/call-turns.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Connection extends EventEmitter {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { chargeCalls, payForCall } from '../../../../src/admission/budgets/charge-calls.ts'
 import { LoopMeter } from '../../../../src/admission/budgets/loop-meter.ts'
 import { nextTurn } from '../../../../src/kit/clock.ts'
+import { chargeCalls, payForCall } from '../../../../src/admission/budgets/charge-calls.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const workMs = 30

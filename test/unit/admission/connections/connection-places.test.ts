@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  type ConnectionPlace,
   ConnectionPlaces,
+  type ConnectionPlace,
   type PlaceState,
 } from '../../../../src/admission/connections/connection-places.ts'
 import type { ListenerKind } from '../../../../src/http/listener.ts'

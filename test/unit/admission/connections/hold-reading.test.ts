@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createConnection, createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { holdReading } from '../../../../src/admission/connections/hold-reading.ts'

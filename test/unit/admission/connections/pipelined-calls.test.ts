@@ -6,8 +6,8 @@ import {
   PipelinedCalls,
   pipelinedWaitingMax,
 } from '../../../../src/admission/connections/pipelined-calls.ts'
-import { until } from '../../../support/kit/until.ts'
 import { type RawConnection, RawServer } from '../../../support/producers/raw-http.ts'
+import { until } from '../../../support/kit/until.ts'
 
 interface Setting {
   readonly connection: RawConnection

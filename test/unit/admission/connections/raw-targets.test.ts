@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { RawTargets } from '../../../../src/admission/connections/raw-targets.ts'
 import { headerBytesMax } from '../../../../src/http/limits.ts'
+import { RawTargets } from '../../../../src/admission/connections/raw-targets.ts'
 import { refuseBytes } from '../../../../src/worker/worker-servers.ts'
 import { type RawConnection, RawServer } from '../../../support/producers/raw-http.ts'
 

@@ -2,11 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
-import {
-  loopBudgetBurstMs,
-  loopBudgetShare,
-} from '../../../../src/admission/budgets/loop-budget.ts'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import {
   TlsHandshakes,
   tlsHandshakeCostMs,
@@ -15,6 +11,10 @@ import {
   tlsHandshakesPerClientMax,
   tlsRsa4096CostMs,
 } from '../../../../src/admission/connections/tls-handshakes.ts'
+import {
+  loopBudgetBurstMs,
+  loopBudgetShare,
+} from '../../../../src/admission/budgets/loop-budget.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { until } from '../../../support/kit/until.ts'
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { HelperProcess } from '../../../../bench/helper-process.ts'
 import { type HttpConnection, type HttpSample, numberMark } from '../../../../bench/http-sample.ts'
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { commandTable } from '../../../../src/modules/command-table.ts'
 import {
   commandsAsked,
   commandsNamed,
   findCommand,
 } from '../../../../src/cli/commands/find-command.ts'
 import { helpText } from '../../../../src/cli/commands/help-text.ts'
-import { commandTable } from '../../../../src/modules/command-table.ts'
 
 test('a command of one word or two is found, and the rest are its arguments', () => {
   for (const [argv, name, rest] of [

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CommandCall } from '../../../../src/cli/commands/command-call.ts'
+import { commandTable } from '../../../../src/modules/command-table.ts'
 import type { ParsedCommand } from '../../../../src/cli/commands/command-row.ts'
 import { commandHelp } from '../../../../src/cli/commands/help-text.ts'
 import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
 import { type Config, ConfigError, parseConfig } from '../../../../src/config/config.ts'
+import { onOff, oneOf, wholeNumber } from '../../../../src/config/config-values.ts'
 import { optionTable } from '../../../../src/config/config-options.ts'
-import { oneOf, onOff, wholeNumber } from '../../../../src/config/config-values.ts'
-import { commandTable } from '../../../../src/modules/command-table.ts'
 
 const idArgument = { name: '<bot_id>', kind: wholeNumber(100, 999), sentence: 'The bot.' } as const
 const moreArgument = { name: '[more]', kind: wholeNumber(1, 9), sentence: 'More.' } as const

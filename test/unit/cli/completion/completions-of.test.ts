@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { optionsOf } from '../../../../src/cli/commands/command-row.ts'
-import { completionsOf } from '../../../../src/cli/completion/completions-of.ts'
 import { commandTable } from '../../../../src/modules/command-table.ts'
+import { completionsOf } from '../../../../src/cli/completion/completions-of.ts'
 
 /** Returns the lines that fit the last of these words. */
 function linesAfter(...words: readonly string[]): readonly string[] {

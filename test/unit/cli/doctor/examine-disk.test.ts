@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { systemClock } from '../../../../src/kit/clock.ts'
 import {
   examineDisk,
   kindFindings,
@@ -10,7 +11,6 @@ import {
   startBytesMin,
   syncVerdict,
 } from '../../../../src/cli/doctor/examine-disk.ts'
-import { systemClock } from '../../../../src/kit/clock.ts'
 import { mib } from '../../../../src/kit/limits.ts'
 import { levelEngine } from '../../../../src/store/level/level-engine.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { createServer, type AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { waitingClock } from '../../../../src/kit/clock.ts'
 import { examineNetwork } from '../../../../src/cli/doctor/examine-network.ts'
 import { parseConfig } from '../../../../src/config/config.ts'
-import { waitingClock } from '../../../../src/kit/clock.ts'
 import type { Finding } from '../../../../src/kit/finding.ts'
 
 function examine(

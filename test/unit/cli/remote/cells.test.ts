@@ -7,9 +7,9 @@ import {
   ms,
   orNull,
   perSecond,
-  shown,
   time,
   traceparent,
+  shown,
 } from '../../../../src/api/words.ts'
 import {
   bytesText,

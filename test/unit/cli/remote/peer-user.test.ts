@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { peerUser } from '../../../../src/cli/remote/peer-user.ts'
 
 const own = process.getuid?.()

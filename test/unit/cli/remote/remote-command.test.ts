@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fieldOption, orNone, remoteCommand } from '../../../../src/cli/remote/remote-command.ts'
-import type { OptionRow } from '../../../../src/config/config-options.ts'
-import { oneOf, refused } from '../../../../src/config/config-values.ts'
-import { webhookOperations } from '../../../../src/features/bots/webhook-operations.ts'
-import { keyOperations } from '../../../../src/features/keys/key-operations.ts'
-import { apiOperations } from '../../../../src/modules/api-operations.ts'
 import { commandTable } from '../../../../src/modules/command-table.ts'
+import type { OptionRow } from '../../../../src/config/config-options.ts'
+import { fieldOption, orNone, remoteCommand } from '../../../../src/cli/remote/remote-command.ts'
+import { oneOf, refused } from '../../../../src/config/config-values.ts'
+import { apiOperations } from '../../../../src/modules/api-operations.ts'
+import { keyOperations } from '../../../../src/features/keys/key-operations.ts'
+import { webhookOperations } from '../../../../src/features/bots/webhook-operations.ts'
 
 test('every command that a call names is in the table', () => {
   const names = new Set(commandTable.map(({ name }) => name))

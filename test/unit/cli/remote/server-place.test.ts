@@ -8,14 +8,14 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { commandTable } from '../../../../src/modules/command-table.ts'
 import type { CommandRow } from '../../../../src/cli/commands/command-row.ts'
 import {
   networkOfProcess,
   openCommandSocket,
   type ServerStatus,
 } from '../../../../src/cli/serve/command-socket.ts'
-import { commandTable } from '../../../../src/modules/command-table.ts'
 import { startChild } from '../../../support/kit/child-process.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { runInProcess } from '../../../support/programs/run-in-process.ts'

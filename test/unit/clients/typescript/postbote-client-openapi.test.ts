@@ -16,15 +16,15 @@ import type {
   PushResult,
   StreamPushOptions,
 } from '../../../../clients/typescript/postbote-client.ts'
+import type { botOperations } from '../../../../src/features/bots/bot-operations.ts'
 import type { commonErrors } from '../../../../src/api/error-schema.ts'
 import type { BodyOf } from '../../../../src/api/operation.ts'
-import type { pushErrors } from '../../../../src/api/update-schemas.ts'
-import type { botOperations } from '../../../../src/features/bots/bot-operations.ts'
 import type {
   pairErrors,
   pairHeader,
   updateOperations,
 } from '../../../../src/features/ingest/update-operations.ts'
+import type { pushErrors } from '../../../../src/api/update-schemas.ts'
 
 type Result<Row extends { readonly result: () => TSchema }> = Static<ReturnType<Row['result']>>
 type Push = typeof updateOperations.pushUpdate

@@ -5,16 +5,14 @@ import { createServer as createTlsServer } from 'node:https'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
-  type ClientOptions,
   clientDefaults,
+  type ClientOptions,
   type Retry,
 } from '../../../../clients/typescript/client-options.ts'
 import {
   PostboteClient,
   type PostboteClientError,
 } from '../../../../clients/typescript/postbote-client.ts'
-import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
-import { makeCertificate } from '../../../support/network/certificates.ts'
 import {
   answeringServer,
   cut,
@@ -25,6 +23,8 @@ import {
   silence,
   stored,
 } from '../../../support/webhook/answering-server.ts'
+import { makeCertificate } from '../../../support/network/certificates.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 const update = { message: { text: 'hello' } }
 

@@ -4,8 +4,8 @@ import {
   AttemptKeeper,
   attemptsStoredPeriodMs,
 } from '../../../../src/delivery/attempts/attempt-keeper.ts'
-import { AttemptLog } from '../../../../src/delivery/attempts/attempt-log.ts'
 import type { AttemptsRecord } from '../../../../src/shard/records/attempts-record.ts'
+import { AttemptLog } from '../../../../src/delivery/attempts/attempt-log.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 function setUp() {

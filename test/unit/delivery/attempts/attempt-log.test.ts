@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { webhookAttemptsKept } from '../../../../src/kit/limits.ts'
+import { webhookHealthRecentMs } from '../../../../src/delivery/limits.ts'
 import type { RecordedAttempt } from '../../../../src/delivery/attempts/attempt.ts'
 import { AttemptLog } from '../../../../src/delivery/attempts/attempt-log.ts'
-import { webhookHealthRecentMs } from '../../../../src/delivery/limits.ts'
-import { webhookAttemptsKept } from '../../../../src/kit/limits.ts'
 
 const startMs = 1_800_000_000_000
 

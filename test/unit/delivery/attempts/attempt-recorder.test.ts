@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AttemptLog } from '../../../../src/delivery/attempts/attempt-log.ts'
 import { AttemptRecorder } from '../../../../src/delivery/attempts/attempt-recorder.ts'
+import { webhookFailingMin } from '../../../../src/delivery/limits.ts'
 import {
   recoveredAfterMs,
   recoveredSuccesses,
 } from '../../../../src/delivery/attempts/recovery-watch.ts'
-import { webhookFailingMin } from '../../../../src/delivery/limits.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const on = { address: undefined, startedMs: 0, status: 0 }

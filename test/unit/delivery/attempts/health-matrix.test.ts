@@ -5,6 +5,12 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ownHealth } from '../../../../src/delivery/webhook-report.ts'
+import type { NoteSubject } from '../../../../src/delivery/queue-notes.ts'
+import { TroubleEvents } from '../../../../src/features/fleet/trouble-events.ts'
+import { severities } from '../../../../src/page/bots/bot-list.ts'
+import { type OperatorEventType, operatorEventTypes } from '../../../../src/kit/operator-event.ts'
+import { fleetHealthMetrics } from '../../../../src/kit/metrics.ts'
 import { AttemptLog } from '../../../../src/delivery/attempts/attempt-log.ts'
 import { AttemptRecorder } from '../../../../src/delivery/attempts/attempt-recorder.ts'
 import {
@@ -13,13 +19,7 @@ import {
   type Polls,
   type Waiting,
 } from '../../../../src/delivery/attempts/health.ts'
-import type { NoteSubject } from '../../../../src/delivery/queue-notes.ts'
-import { ownHealth } from '../../../../src/delivery/webhook-report.ts'
-import { TroubleEvents } from '../../../../src/features/fleet/trouble-events.ts'
-import { fleetHealthMetrics } from '../../../../src/kit/metrics.ts'
-import { type OperatorEventType, operatorEventTypes } from '../../../../src/kit/operator-event.ts'
 import { type Health, healthWords } from '../../../../src/kit/states.ts'
-import { severities } from '../../../../src/page/bots/bot-list.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 interface Row {

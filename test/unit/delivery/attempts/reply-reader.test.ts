@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { webhookReplyBytesMax } from '../../../../src/delivery/limits.ts'
 import {
   type ReplyIntake,
   ReplyReader,
   type WebhookReply,
 } from '../../../../src/delivery/attempts/reply-reader.ts'
-import { webhookReplyBytesMax } from '../../../../src/delivery/limits.ts'
 
 class TestIntake implements ReplyIntake {
   readonly taken: WebhookReply[] = []

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SecretFinder } from '../../../../src/kit/text/secret-finder.ts'
 import {
   type ResponseHeaders,
   shownHeaderBytesMax,
@@ -8,7 +9,6 @@ import {
   shownHeadersIn,
   shownHeadersMax,
 } from '../../../../src/delivery/attempts/response-headers.ts'
-import { SecretFinder } from '../../../../src/kit/text/secret-finder.ts'
 
 const secret = 'opaque-value-of-the-bot'
 const path = '/hooks/AAsecretOfTheBot'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PostboteError } from '../../../../src/kit/errors.ts'
+import { compileBlocklist, isBlocked } from '../../../../src/http/blocklist.ts'
 import {
   hostOfWebhook,
   parseEndpoint,
   tidyUrl,
 } from '../../../../src/delivery/endpoint/endpoint.ts'
-import { compileBlocklist, isBlocked } from '../../../../src/http/blocklist.ts'
-import { PostboteError } from '../../../../src/kit/errors.ts'
 
 function refusal(url: string, local = false): string {
   try {

@@ -6,8 +6,8 @@ import {
   shownRequest,
   userAgentOf,
 } from '../../../../src/delivery/endpoint/request-headers.ts'
-import { secretsOf } from '../../../../src/delivery/endpoint/request-secrets.ts'
 import { isProtocolHeader } from '../../../../src/http/protocol-headers.ts'
+import { secretsOf } from '../../../../src/delivery/endpoint/request-secrets.ts'
 
 const secretHeaderNames = ['X-Service-Token', 'X-Telegram-Bot-Api-Secret-Token']
 const url = 'https://user:pa55word@bot.example:8443/hooks/4711:AAsecret?key=abc'

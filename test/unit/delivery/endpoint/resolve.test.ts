@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { webhookAddressesMax } from '../../../../src/delivery/limits.ts'
 import {
   type KnownAddresses,
   noAddresses,
@@ -8,7 +9,6 @@ import {
   HostAddresses,
   type HostAddressesOptions,
 } from '../../../../src/delivery/endpoint/resolve.ts'
-import { webhookAddressesMax } from '../../../../src/delivery/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[] = []) {

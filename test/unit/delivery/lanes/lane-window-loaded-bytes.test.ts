@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Dispatcher } from '../../../../src/delivery/dispatcher.ts'
-import { LoadedBytes } from '../../../../src/delivery/lanes/lane-window.ts'
 import type { ServerGate } from '../../../../src/delivery/pace/flood-gate.ts'
-import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { LoadedBytes } from '../../../../src/delivery/lanes/lane-window.ts'
 import { far, pendingUpdate } from '../../../support/webhook/delivery-state.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const openGate: ServerGate = {
   mayOpen: () => true,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SentWindow } from '../../../../src/delivery/lanes/sent-window.ts'
 import { DeliveryPace } from '../../../../src/delivery/pace/delivery-pace.ts'
+import { SentWindow } from '../../../../src/delivery/lanes/sent-window.ts'
 import { Luck } from '../../../support/simulation/luck.ts'
 
 test('no second has more deliveries than the limit when they are written late, and the limit is used', () => {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { BackupFile } from '../../../../src/features/backup/backup-file.ts'
 import { BackupReader } from '../../../../src/features/backup/backup-reader.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { backupBytes, sectionBytes, sectionsOf } from '../../../support/store/small-backup.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const sections = sectionsOf(2, [101, 102, 103])
 

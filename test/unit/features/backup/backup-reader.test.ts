@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { BackupReader } from '../../../../src/features/backup/backup-reader.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import type { StoreEntry } from '../../../../src/store/store.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { backupBytes, sectionsOf } from '../../../support/store/small-backup.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 function open(t: TestContext, bytes: Buffer): Promise<BackupReader> {
   const path = join(temporaryDirectory(t), 'backup')

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
 import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
 import {
   decodeQueueState,
   encodeLeftUpdate,
   encodeUpdate,
 } from '../../../../src/shard/records/record.ts'
-import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import type { StoreEntry } from '../../../../src/store/store.ts'
 import { stateEntry } from '../../../support/store/small-backup.ts'
 

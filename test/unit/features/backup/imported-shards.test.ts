@@ -4,12 +4,12 @@ import { ImportedShards, shardsFilledMax } from '../../../../src/features/backup
 import { movedTypes } from '../../../../src/features/backup/moved-types.ts'
 import { ShardMap } from '../../../../src/process/shard-map.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
-import { decodeQueueState } from '../../../../src/shard/records/record.ts'
 import { botIdOf, queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { decodeQueueState } from '../../../../src/shard/records/record.ts'
 import { queueOfRecord } from '../../../../src/shard/shard-records.ts'
-import type { StoreEntry } from '../../../../src/store/store.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
-import { type SmallSection, sectionsOf } from '../../../support/store/small-backup.ts'
+import type { StoreEntry } from '../../../../src/store/store.ts'
+import { sectionsOf, type SmallSection } from '../../../support/store/small-backup.ts'
 
 const botIds = Array.from({ length: 200 }, (_, nth) => 100 + nth)
 const everything = { gte: Buffer.from([0]), lt: Buffer.from([0xff]), limit: 10_000 }

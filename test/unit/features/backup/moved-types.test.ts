@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { movedTypes, retyped } from '../../../../src/features/backup/moved-types.ts'
+import { retyped, movedTypes } from '../../../../src/features/backup/moved-types.ts'
 import { maskOfNumbers } from '../../../../src/kit/update-types.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
+import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import {
   decodeJson,
   decodeLeftUpdate,
@@ -11,7 +12,6 @@ import {
   encodeLeftUpdate,
   encodeUpdate,
 } from '../../../../src/shard/records/record.ts'
-import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 
 const queue = queueIdOf(100, false)
 const key = kinds.update.key(queue, 7)

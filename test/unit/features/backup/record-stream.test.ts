@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { LongResponse } from '../../../../src/private-api/long-response.ts'
 import {
   RecordStream,
   recordStreamBytesPerS,
   recordStreamIdleMs,
 } from '../../../../src/features/backup/record-stream.ts'
-import { LongResponse } from '../../../../src/private-api/long-response.ts'
 import { snapshotStepBytes } from '../../../../src/store/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { whileTimePasses } from '../../../support/store/shard-life.ts'

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { addRequestAccess } from '../../../../src/access/request-access.ts'
-import { BodyBudget } from '../../../../src/admission/budgets/body-budget.ts'
-import { chargeCalls } from '../../../../src/admission/budgets/charge-calls.ts'
 import { derivedBotId } from '../../../../src/bots/derived-bot-id.ts'
+import { BodyBudget } from '../../../../src/admission/budgets/body-budget.ts'
+import { kib, mib } from '../../../../src/kit/limits.ts'
+import { chargeCalls } from '../../../../src/admission/budgets/charge-calls.ts'
+import { addRequestAccess } from '../../../../src/access/request-access.ts'
 import {
   addRegistrationRoutes,
   type RegistrationRoutesOptions,
 } from '../../../../src/features/bots/registration-routes.ts'
-import { kib, mib } from '../../../../src/kit/limits.ts'
 import { recordCalls } from '../../../../src/private-api/record-calls.ts'
 import type { RecordedCall } from '../../../../src/shard/records/audit-record.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'

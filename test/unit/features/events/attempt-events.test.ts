@@ -5,8 +5,8 @@ import {
   attemptReaderLingerMs,
 } from '../../../../src/features/events/attempt-events.ts'
 import { eventFlushMs, eventsPerBatchMax } from '../../../../src/features/events/event-gate.ts'
-import type { MetricName } from '../../../../src/kit/metrics.ts'
 import type { NewOperatorEvent } from '../../../../src/kit/operator-event.ts'
+import type { MetricName } from '../../../../src/kit/metrics.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const ignore = (): void => undefined

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  type EventDispatcher,
-  EventSender,
   eventDeliveryS,
+  type EventDispatcher,
   eventReadAgainMs,
+  EventSender,
 } from '../../../../src/features/events/event-sender.ts'
-import { eventsKeptMax } from '../../../../src/kit/limits.ts'
 import { EventLog } from '../../../../src/process/event-log.ts'
+import { eventsKeptMax } from '../../../../src/kit/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { TestCounters } from '../../../support/store/shard-life.ts'
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EventLog } from '../../../../src/process/event-log.ts'
+import { eventsKeptMax } from '../../../../src/kit/limits.ts'
 import { tailSilenceMs } from '../../../../src/api/limits.ts'
 import { idInPosition } from '../../../../src/features/events/event-position.ts'
 import {
-  EventStream,
   eventsAskAgainMs,
+  EventStream,
   type NodePage,
   type NodeQuestion,
 } from '../../../../src/features/events/event-stream.ts'
-import { eventsKeptMax } from '../../../../src/kit/limits.ts'
-import { EventLog } from '../../../../src/process/event-log.ts'
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'

@@ -2,30 +2,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { Modules } from '../../../../src/kit/modules.ts'
+import { silentLog } from '../../../support/kit/silent-log.ts'
 import { BotFinder } from '../../../../src/bots/bot-finder.ts'
-import { AttemptLogs } from '../../../../src/delivery/attempts/attempt-logs.ts'
 import { Fleet } from '../../../../src/features/fleet/fleet.ts'
 import { fleetHooks } from '../../../../src/features/fleet/module.ts'
+import type { WorkerModule } from '../../../../src/worker/module.ts'
 import { nextTurn } from '../../../../src/kit/clock.ts'
 import { unreachable } from '../../../../src/kit/errors.ts'
-import { Modules } from '../../../../src/kit/modules.ts'
-import type { Operation } from '../../../../src/shard/operations.ts'
 import {
   botIdOf,
   isTestQueue,
   type QueueId,
   queueIdOf,
 } from '../../../../src/shard/records/record-keys.ts'
+import type { Operation } from '../../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../../src/shard/records/stored-records.ts'
-import type { WorkerModule } from '../../../../src/worker/module.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
+import { AttemptLogs } from '../../../../src/delivery/attempts/attempt-logs.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
-import { silentLog } from '../../../support/kit/silent-log.ts'
 import { fleetSums } from '../../../support/server/fleet-sums.ts'
 import { LateStore } from '../../../support/store/late-store.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../../support/store/shard-life.ts'
-import { freshState, push, bot as record } from '../../../support/store/shard-records.ts'
+import { bot as record, freshState, push } from '../../../support/store/shard-records.ts'
 
 const steps = [
   'push',

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
+import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
 import type { ShardSums } from '../../../../src/features/fleet/fleet-counts.ts'
 import { addFleetRoutes } from '../../../../src/features/fleet/fleet-routes.ts'
-import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
 import type { ServerMinute } from '../../../../src/kit/server-minute.ts'
 import { workersAnswerMs } from '../../../../src/links/ask/ask-workers.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
-import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
+import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
 const totals = (): Readonly<Record<MetricName, number>> => forEachMetric(() => 1)
 

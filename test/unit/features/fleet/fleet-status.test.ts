@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetRows } from '../../../../src/features/fleet/fleet-rows.ts'
 import {
-  type FleetStatus,
   fleetOrder,
+  type FleetStatus,
   hasPrefix,
   isInState,
 } from '../../../../src/features/fleet/fleet-status.ts'

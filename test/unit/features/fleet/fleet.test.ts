@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findRetryMs } from '../../../../src/bots/bot-finder.ts'
+import { type FleetQuery, stuckAfterMs } from '../../../../src/features/fleet/fleet-status.ts'
 import {
   fleetFillWaitMs,
   fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
 } from '../../../../src/features/fleet/fleet.ts'
+import { findRetryMs } from '../../../../src/bots/bot-finder.ts'
 import { lastPollsPeriodMs } from '../../../../src/features/fleet/fleet-memory.ts'
-import { type FleetQuery, stuckAfterMs } from '../../../../src/features/fleet/fleet-status.ts'
-import type { RangeOptions, StoreEntry } from '../../../../src/store/store.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
+import type { RangeOptions, StoreEntry } from '../../../../src/store/store.ts'
 import { BotsLife, type BotsLifeOptions } from '../../../support/queue/bots-life.ts'
 import { fleetSums } from '../../../support/server/fleet-sums.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
 
 const poll = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined }
 const presence = { onGone: undefined }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { addRequestAccess } from '../../../../src/access/request-access.ts'
+import { PostboteError } from '../../../../src/kit/errors.ts'
 import { BodyBudget } from '../../../../src/admission/budgets/body-budget.ts'
 import { addIngestRoutes } from '../../../../src/features/ingest/ingest-routes.ts'
-import { PostboteError } from '../../../../src/kit/errors.ts'
-import { BotsLife } from '../../../support/queue/bots-life.ts'
+import { addRequestAccess } from '../../../../src/access/request-access.ts'
 import { keysOf } from '../../../support/queue/keys-of.ts'
+import { BotsLife } from '../../../support/queue/bots-life.ts'
 
 test('a push that is refused before it reaches the bots is counted by its code', async () => {
   const bots = await BotsLife.open()

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
-import { type TestContext, test } from 'node:test'
-import type { PushOutcome, PushReceipt } from '../../../../src/bots/push-receipt.ts'
-import type { BotRegistry } from '../../../../src/bots/registry.ts'
+import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
+import { test, type TestContext } from 'node:test'
 import {
   IngestStream,
   type IngestStreamOptions,
@@ -11,16 +9,18 @@ import {
   pairWaitMs,
   streamCarryBytesFree,
 } from '../../../../src/features/ingest/ingest-stream.ts'
+import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/features/ingest/ingest-turns.ts'
 import { LongLines } from '../../../../src/features/ingest/long-lines.ts'
-import { streamPairsMax } from '../../../../src/features/ingest/stream-results.ts'
+import type { Owners } from '../../../../src/links/ask/owner-stream.ts'
+import type { BotRegistry } from '../../../../src/bots/registry.ts'
+import type { PushOutcome, PushReceipt } from '../../../../src/bots/push-receipt.ts'
 import { PostboteError } from '../../../../src/kit/errors.ts'
 import { streamIdleMs } from '../../../../src/kit/limits.ts'
-import type { Owners } from '../../../../src/links/ask/owner-stream.ts'
+import { streamPairsMax } from '../../../../src/features/ingest/stream-results.ts'
 import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
-import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { TestCounters } from '../../../support/store/shard-life.ts'
 
 interface Push {

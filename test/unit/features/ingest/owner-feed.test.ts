@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { type FeedTo, OwnerFeed } from '../../../../src/features/ingest/owner-feed.ts'
 import { readHeaders } from '../../../../src/features/ingest/pair-header.ts'
 import { PairSplitter } from '../../../../src/features/ingest/pair-splitter.ts'
-import { ResultBatch } from '../../../../src/features/ingest/result-batch.ts'
-import { ShardMoves } from '../../../../src/links/owner-wait.ts'
 import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
-import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { ResultBatch } from '../../../../src/features/ingest/result-batch.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
+import { ShardMoves } from '../../../../src/links/owner-wait.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 function pair(name: string): UpdateRows {
   const header = name.startsWith('k') ? keyed(name) : `h${name}`

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { pairHeaderBytesMax } from '../../../../src/api/limits.ts'
 import { PairSplitter } from '../../../../src/features/ingest/pair-splitter.ts'
+import { pairHeaderBytesMax } from '../../../../src/api/limits.ts'
 import {
   headerTooLargeFlag,
   type UpdateRows,
   updateTooLargeFlag,
 } from '../../../../src/shard/update-rows.ts'
-import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { allOf } from '../../../support/queue/pushed-rows.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 const updateLineBytesMax = 10_000
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isAudited } from '../../../../src/api/operation.ts'
 import { apiOperations } from '../../../../src/modules/api-operations.ts'
+import { isAudited } from '../../../../src/api/operation.ts'
 
 test('calls that read, push or begin a session are not recorded, and all others are', () => {
   for (const { id, method, scope } of apiOperations) {

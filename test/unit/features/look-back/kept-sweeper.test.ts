@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KeptSweeper } from '../../../../src/features/look-back/kept-sweeper.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
-import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
+import { BotsLife } from '../../../support/queue/bots-life.ts'
 
 const textBytes = '"message":{}'.length
 const retention = { ms: 600_000, bytes: 1_000_000 }

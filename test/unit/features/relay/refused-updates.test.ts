@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import type { RefusedUpdate } from '../../../../src/features/relay/origin.ts'
+import { test, type TestContext } from 'node:test'
 import {
-  RefusedUpdates,
   refusedFileBytesMax,
+  RefusedUpdates,
   refusedUpdateBytesMax,
 } from '../../../../src/features/relay/refused-updates.ts'
+import type { RefusedUpdate } from '../../../../src/features/relay/origin.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 

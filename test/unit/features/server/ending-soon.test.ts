@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EndingSoon, endingSoonPeriodMs } from '../../../../src/features/server/ending-soon.ts'
 import { endingSoonMs } from '../../../../src/kit/limits.ts'
-import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { issueCertificate } from '../../../support/network/certificates.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 function routesOf(nodes: number): ConstructorParameters<typeof EndingSoon>[0]['routes'] {
   const members = Array.from({ length: nodes }, (_, nth) => `node-${nth}`)

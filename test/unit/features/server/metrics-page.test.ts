@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { outcomes } from '../../../../src/delivery/attempts/attempt-log.ts'
+import { forEachHistogram } from '../../../../src/kit/histograms.ts'
 import { metricsPage } from '../../../../src/features/server/metrics-page.ts'
 import { errorKinds } from '../../../../src/kit/errors.ts'
-import { forEachHistogram } from '../../../../src/kit/histograms.ts'
 import { forEachMetric, metrics } from '../../../../src/kit/metrics.ts'
+import { outcomes } from '../../../../src/delivery/attempts/attempt-log.ts'
 
 const totals = forEachMetric((_metric, index) => index + 1)
 const times = forEachHistogram(({ boundsMs }) => ({

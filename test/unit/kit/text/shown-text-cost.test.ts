@@ -5,23 +5,23 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readableLine } from '../../../../src/cli/output/readable-line.ts'
 import { textTable } from '../../../../src/cli/output/text-table.ts'
+import { readableLine } from '../../../../src/cli/output/readable-line.ts'
+import { kib } from '../../../../src/kit/limits.ts'
+import { readOriginAnswer } from '../../../../src/features/relay/read-origin-answer.ts'
+import { SecretFinder } from '../../../../src/kit/text/secret-finder.ts'
+import { shownText } from '../../../../src/kit/text/shown-text.ts'
+import { visible, visibleJson } from '../../../../src/kit/text/visible.ts'
 import { classifyResponse } from '../../../../src/delivery/attempts/classify-response.ts'
 import {
   failureOf,
   lookupFailureOf,
   tlsFailureOf,
 } from '../../../../src/delivery/attempts/failure.ts'
+import { secretsOf } from '../../../../src/delivery/endpoint/request-secrets.ts'
 import { shownHeaders } from '../../../../src/delivery/attempts/response-headers.ts'
 import { ResponseText } from '../../../../src/delivery/attempts/response-text.ts'
-import { secretsOf } from '../../../../src/delivery/endpoint/request-secrets.ts'
 import { parseRetryAfter } from '../../../../src/delivery/pace/retry.ts'
-import { readOriginAnswer } from '../../../../src/features/relay/read-origin-answer.ts'
-import { kib } from '../../../../src/kit/limits.ts'
-import { SecretFinder } from '../../../../src/kit/text/secret-finder.ts'
-import { shownText } from '../../../../src/kit/text/shown-text.ts'
-import { visible, visibleJson } from '../../../../src/kit/text/visible.ts'
 
 const length = 16 * kib
 /** Above the 2 of a linear cost, with room for small numbers, and below the 4 of a quadratic one. */

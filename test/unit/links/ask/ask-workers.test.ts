@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { Type } from 'typebox'
 import {
   askWorkers,
-  type PaidQuestion,
   workersAnswerMs,
+  type PaidQuestion,
 } from '../../../../src/links/ask/ask-workers.ts'
 import { asks } from '../../../../src/links/ask/question.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'

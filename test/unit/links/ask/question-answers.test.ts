@@ -3,6 +3,15 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
+import { PostboteError } from '../../../../src/kit/errors.ts'
+import { ask } from '../../../../src/links/ask/ask-workers.ts'
+import type { OwnerStream } from '../../../../src/links/ask/owner-stream.ts'
+import {
+  addAnswers,
+  type AnswersTo,
+  type InputOf,
+  type Question,
+} from '../../../../src/links/ask/question.ts'
 import { keysOwnerQuestions } from '../../../../src/access/key-sync.ts'
 import { botQuestions } from '../../../../src/features/bots/bot-routes.ts'
 import { eventQuestions } from '../../../../src/features/events/event-routes.ts'
@@ -10,15 +19,6 @@ import { fleetQuestions } from '../../../../src/features/fleet/fleet-routes.ts'
 import { keyQuestions } from '../../../../src/features/keys/key-routes.ts'
 import { sessionQuestions } from '../../../../src/features/keys/session-routes.ts'
 import { historyQuestions } from '../../../../src/features/server/server-routes.ts'
-import { PostboteError } from '../../../../src/kit/errors.ts'
-import { ask } from '../../../../src/links/ask/ask-workers.ts'
-import type { OwnerStream } from '../../../../src/links/ask/owner-stream.ts'
-import {
-  type AnswersTo,
-  addAnswers,
-  type InputOf,
-  type Question,
-} from '../../../../src/links/ask/question.ts'
 import { nodeQuestions } from '../../../../src/nodes/node-routes.ts'
 
 const questions = {

@@ -3,25 +3,25 @@ import { once } from 'node:events'
 import {
   createServer,
   get,
-  type Server as HttpServer,
   type IncomingMessage,
   request as post,
+  type Server as HttpServer,
 } from 'node:http'
 import { connect, type Server } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import type { ListenerKind } from '../../../../src/http/listener.ts'
-import { hurry } from '../../../../src/http/once-closed.ts'
 import { type Clock, systemClock } from '../../../../src/kit/clock.ts'
-import { requestTimeoutMs, workersMax } from '../../../../src/kit/limits.ts'
-import { streamedBytesKeptMax } from '../../../../src/links/forward/forward.ts'
 import { forwardFailuresGatherMs, Peers } from '../../../../src/links/forward/peers.ts'
-import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
 import { frameType } from '../../../../src/links/link/frame.ts'
-import { callTable } from '../../../../src/modules/api-operations.ts'
+import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
+import type { ListenerKind } from '../../../../src/http/listener.ts'
+import { streamedBytesKeptMax } from '../../../../src/links/forward/forward.ts'
+import { hurry } from '../../../../src/http/once-closed.ts'
+import { requestTimeoutMs, workersMax } from '../../../../src/kit/limits.ts'
+import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { until } from '../../../support/kit/until.ts'
-import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { ownerView } from '../../../support/network/owner-view.ts'
+import { callTable } from '../../../../src/modules/api-operations.ts'
 
 const skip = (): void => undefined
 

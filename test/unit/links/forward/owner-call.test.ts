@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
-import { workersMax } from '../../../../src/kit/limits.ts'
 import {
   OwnerCall,
   type OwnerFailure,
@@ -16,6 +15,7 @@ import { ShardMoves } from '../../../../src/links/owner-wait.ts'
 import type { ShardOwnerHint } from '../../../../src/process/routes.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { ownerView } from '../../../support/network/owner-view.ts'
+import { workersMax } from '../../../../src/kit/limits.ts'
 
 /** One attempt at an owner, and what was sent to it. */
 interface Attempt {

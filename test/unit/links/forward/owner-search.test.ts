@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import {
   isMisdirected,
-  learnOwner,
   misdirected,
+  learnOwner,
   misdirectedHeaders,
   OwnerSearch,
 } from '../../../../src/links/forward/owner-search.ts'
 import { type ResponseHead, readResponseHead } from '../../../../src/links/link/response-head.ts'
 import type { ShardOwnerHint } from '../../../../src/process/routes.ts'
-import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { ownerWaitMs, ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { ownerView } from '../../../support/network/owner-view.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 function headOf(owner: ShardOwnerHint | undefined): ResponseHead {
   const headers = Object.entries(misdirectedHeaders(owner)).map(

@@ -6,12 +6,11 @@ import { type TestContext, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { connectLink } from '../../../../src/links/link/connect-link.ts'
 import { serverTlsOptions } from '../../../../src/links/link/link-security.ts'
-import { PeerUnreachable, peerConnectRetryMs } from '../../../../src/links/link/owner-link.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/links/link/owner-link.ts'
 import { peerConnectWaitMs, peerReadyMs } from '../../../../src/process/limits.ts'
-import { freePort, portOf } from '../../../support/kit/port.ts'
-import { until } from '../../../support/kit/until.ts'
 import { issueCertificate } from '../../../support/network/certificates.ts'
 import { LinkClock } from '../../../support/network/link-calls.ts'
+import { freePort, portOf } from '../../../support/kit/port.ts'
 import {
   host,
   keySecurity,
@@ -20,6 +19,7 @@ import {
   twoNodes,
 } from '../../../support/network/tls-links.ts'
 import { ReceivedResponse } from '../../../support/producers/received-response.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const key = keySecurity('the key of this cluster')
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { fin, frameType } from '../../../../src/links/link/frame.ts'
-import { FrameReader } from '../../../../src/links/link/frame-reader.ts'
 import {
   type FrameSink,
   FrameWriter,
   linkPieceBytes,
 } from '../../../../src/links/link/frame-writer.ts'
+import { FrameReader } from '../../../../src/links/link/frame-reader.ts'
+import { fin, frameType } from '../../../../src/links/link/frame.ts'
 import { linkPayloadBytesMax } from '../../../../src/process/limits.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 

@@ -1,3 +1,4 @@
+import type { LinkSecurity } from '../../../../src/process/node-links.ts'
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -8,7 +9,6 @@ import {
   linkSecurityFrom,
   serverTlsOptions,
 } from '../../../../src/links/link/link-security.ts'
-import type { LinkSecurity } from '../../../../src/process/node-links.ts'
 
 const keyOf = (content: string | Buffer): LinkSecurity =>
   linkSecurityFrom('/etc/cluster.key', () => Buffer.from(content))

@@ -1,17 +1,17 @@
 /** Links and their calls, with an owner whose bytes the test chooses. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
 import { frameType } from '../../../../src/links/link/frame.ts'
+import { linkSocketPath } from '../../../../src/links/link/connect-link.ts'
 import { type LinkCall, shortResponseBytesMax } from '../../../../src/links/link/link-call.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/links/link/owner-link.ts'
 import { LinkSet } from '../../../../src/links/link/link-set.ts'
-import { PeerUnreachable, peerConnectRetryMs } from '../../../../src/links/link/owner-link.ts'
 import { peerConnectWaitMs } from '../../../../src/process/limits.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
-import { until } from '../../../support/kit/until.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { callsOf, LinkClock } from '../../../support/network/link-calls.ts'
 import { ReceivedResponse } from '../../../support/producers/received-response.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const place = 1
 const worker = place

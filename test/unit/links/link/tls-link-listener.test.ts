@@ -3,17 +3,16 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { type ConnectionOptions, connect as connectTls, TLSSocket } from 'node:tls'
+import { connect as connectTls, type ConnectionOptions, TLSSocket } from 'node:tls'
 import { clientTlsOptions } from '../../../../src/links/link/link-security.ts'
-import { PeerUnreachable, peerConnectRetryMs } from '../../../../src/links/link/owner-link.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/links/link/owner-link.ts'
+import { rareWarningPeriodMs } from '../../../../src/process/rare-warning.ts'
 import {
   linkHandshakeMs,
   linkHandshakesMax,
   linkListenRetryMs,
   linkListenWaitMs,
 } from '../../../../src/links/link/tls-link-listener.ts'
-import { rareWarningPeriodMs } from '../../../../src/process/rare-warning.ts'
-import { until } from '../../../support/kit/until.ts'
 import { issueCertificate } from '../../../support/network/certificates.ts'
 import { LinkClock } from '../../../support/network/link-calls.ts'
 import {
@@ -23,6 +22,7 @@ import {
   newNode,
   twoNodes,
 } from '../../../support/network/tls-links.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const keyText = 'the key of this cluster'
 const key = keySecurity(keyText)

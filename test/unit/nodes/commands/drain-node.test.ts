@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nodeWatchMs } from '../../../../src/cli/limits.ts'
 import { drainNode, undrainNode } from '../../../../src/nodes/commands/drain-node.ts'
+import { nodeWatchMs } from '../../../../src/cli/limits.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
 import type { JoiningNode, NodeState } from '../../../../src/store/node-table.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clockDifferenceMsMax } from '../../../../src/kit/limits.ts'
 import {
   clockSlewRate,
   DatabaseClock,
   lagOf,
 } from '../../../../src/nodes/membership/database-clock.ts'
 import { nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
+import { clockDifferenceMsMax } from '../../../../src/kit/limits.ts'
 
 const startMs = 1_800_000_000_000
 const minuteMs = 60_000

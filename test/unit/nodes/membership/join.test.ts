@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   joinCluster,
-  type LastNodeLife,
   lastLifeOf,
+  type LastNodeLife,
   lifeRecord,
 } from '../../../../src/nodes/membership/join.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'

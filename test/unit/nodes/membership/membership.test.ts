@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nodeEvictedMs, nodeObservationGapMs } from '../../../../src/nodes/membership/limits.ts'
-import { Membership } from '../../../../src/nodes/membership/membership.ts'
 import { nodeLeaseMs } from '../../../../src/process/limits.ts'
+import { Membership } from '../../../../src/nodes/membership/membership.ts'
 import type { NodeRow } from '../../../../src/store/node-table.ts'
 
 function row(name: string, beat: number): NodeRow {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { nodeHeartbeatMs, nodeObservationGapMs } from '../../../../src/nodes/membership/limits.ts'
+import { nodeLeaseMs } from '../../../../src/process/limits.ts'
 import {
   handOverPauseMs,
   handOversLeavingMax,
@@ -10,7 +11,6 @@ import {
   type PlacementView,
 } from '../../../../src/nodes/membership/placement.ts'
 import { rendezvousRank } from '../../../../src/nodes/membership/rendezvous.ts'
-import { nodeLeaseMs } from '../../../../src/process/limits.ts'
 import type { NodeRow, NodeState, ShardRow } from '../../../../src/store/node-table.ts'
 
 const shardCount = 16

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
-import { nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
-import { handOverPauseMs, handOversLeavingMax } from '../../../../src/nodes/membership/placement.ts'
 import {
   claimPaceMs,
   handOverAllMsMax,
   leavePauseMs,
-  ShardCoordinator,
   settleMsMax,
+  ShardCoordinator,
 } from '../../../../src/nodes/membership/shard-coordinator.ts'
+import { nodeHeartbeatMs } from '../../../../src/nodes/membership/limits.ts'
+import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { nodeLeaseMs } from '../../../../src/process/limits.ts'
+import { handOverPauseMs, handOversLeavingMax } from '../../../../src/nodes/membership/placement.ts'
 import type { RouteTable } from '../../../../src/process/routes.ts'
 import type {
   ShardControl,

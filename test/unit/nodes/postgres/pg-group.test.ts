@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type PgGroup, pgGroup, tableOf } from '../../../../src/nodes/postgres/pg-group.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
+import { pgGroup, type PgGroup, tableOf } from '../../../../src/nodes/postgres/pg-group.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 

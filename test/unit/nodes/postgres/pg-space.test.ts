@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pgSizePeriodMs, PgSpace } from '../../../../src/nodes/postgres/pg-space.ts'
 import { parsePgUrl } from '../../../../src/api/pg-url.ts'
-import { PgSpace, pgSizePeriodMs } from '../../../../src/nodes/postgres/pg-space.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
-import { until } from '../../../support/kit/until.ts'
 import { Postgres, postgresObstacle } from '../../../support/server/postgres.ts'
+import { until } from '../../../support/kit/until.ts'
 
 test('the room of a database is low while it is larger than its limit, and stays as it was while nobody knows', {
   skip: postgresObstacle() ?? false,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BotList, botsListedMax } from '../../../../src/page/bots/bot-list.ts'
-import { type PageInput, pageCall } from '../../../../src/page/frame/page-calls.ts'
+import { pageCall, type PageInput } from '../../../../src/page/frame/page-calls.ts'
 import type { BotListShape, ListedBotShape } from '../../../../src/page/frame/shapes.ts'
 
 /** A server with bots from 1 to `count`. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VisiblePoller } from '../../../../src/page/elements/visible-poller.ts'
-import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { browserClockOf } from '../../../support/programs/browser-clock-of.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 function setUp(hidden = false) {
   const fake = new FakeClock()

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiClient, ApiError } from '../../../../src/page/frame/api-client.ts'
-import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { browserClockOf } from '../../../support/programs/browser-clock-of.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 type Reply = Response | Error | 'never'
 

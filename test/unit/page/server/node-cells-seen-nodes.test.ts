@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NodeShape } from '../../../../src/page/frame/shapes.ts'
 import { SeenNodes } from '../../../../src/page/server/node-cells.ts'
+import type { NodeShape } from '../../../../src/page/frame/shapes.ts'
 
 function node(name: string, state: NodeShape['state'] = 'serving'): NodeShape {
   return {

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NodeShape, WorkerShape } from '../../../../src/page/frame/shapes.ts'
-import type { Cell } from '../../../../src/page/server/node-cells.ts'
 import {
   goneCells,
   nodeCells,
@@ -10,6 +8,8 @@ import {
   workerCells,
   workerColumns,
 } from '../../../../src/page/server/node-cells.ts'
+import type { Cell } from '../../../../src/page/server/node-cells.ts'
+import type { NodeShape, WorkerShape } from '../../../../src/page/frame/shapes.ts'
 
 function worker(nth: number, state: WorkerShape['state'] = 'serving'): WorkerShape {
   return {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readMetricsText } from '../../../../src/page/server/rate-meter.ts'
 import { metricsPage } from '../../../../src/features/server/metrics-page.ts'
 import { forEachMetric } from '../../../../src/kit/metrics.ts'
-import { readMetricsText } from '../../../../src/page/server/rate-meter.ts'
 import { noTimes } from '../../../support/kit/no-times.ts'
 
 test('the page reads every metric of /metrics, and adds up those with labels', async () => {

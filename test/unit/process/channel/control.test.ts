@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
-import { PostboteError } from '../../../../src/kit/errors.ts'
 import { Control, exposeControl } from '../../../../src/process/channel/control.ts'
+import { PostboteError } from '../../../../src/kit/errors.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 interface Api {

@@ -5,8 +5,8 @@ import {
   WorkersInTurn,
 } from '../../../../src/process/primary/connection-router.ts'
 import { HandOff, type WaitingConnection } from '../../../../src/process/primary/hand-off.ts'
-import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { botOf, map } from '../../../support/server/bot-of.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 /** Longer than a connection waits for its worker. */
 const waitedMs = 5_000

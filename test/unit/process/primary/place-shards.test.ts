@@ -4,9 +4,9 @@ import {
   PlaceShards,
   type PlaceShardsOptions,
 } from '../../../../src/process/primary/place-shards.ts'
-import type { WorkerChild } from '../../../../src/process/primary/worker-child.ts'
 import { lastingAssignment } from '../../../../src/process/shard-assignment.ts'
 import { ShardMap } from '../../../../src/process/shard-map.ts'
+import type { WorkerChild } from '../../../../src/process/primary/worker-child.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
 
 const boot = 'boot'

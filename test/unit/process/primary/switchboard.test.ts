@@ -6,11 +6,11 @@ import { createServer, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { ListenerKind } from '../../../../src/http/listener.ts'
-import { PostboteError } from '../../../../src/kit/errors.ts'
 import type { WaitingConnection } from '../../../../src/process/primary/hand-off.ts'
+import type { ListenerKind } from '../../../../src/http/listener.ts'
 import type { NamedOwner } from '../../../../src/process/primary/request-line.ts'
 import { Switchboard } from '../../../../src/process/primary/switchboard.ts'
+import { PostboteError } from '../../../../src/kit/errors.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 interface Routed {

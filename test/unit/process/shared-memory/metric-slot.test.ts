@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { forEachHistogram, histograms } from '../../../../src/kit/histograms.ts'
-import { metrics } from '../../../../src/kit/metrics.ts'
 import {
   MetricSlot,
   metricSlotWords,
   metricsMax,
 } from '../../../../src/process/shared-memory/metric-slot.ts'
+import { forEachHistogram, histograms } from '../../../../src/kit/histograms.ts'
+import { metrics } from '../../../../src/kit/metrics.ts'
 
 function newSlot(): { slot: MetricSlot; words: Int32Array } {
   const words = new Int32Array(new SharedArrayBuffer(metricSlotWords * 4))

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { UpdateChecker } from '../../../../native-bindings/update-checker.ts'
-import { updateTypes } from '../../../../src/kit/update-types.ts'
 import { checkRows, loadNativeCheck } from '../../../../src/queue/check/check-batch.ts'
 import { idPaths } from '../../../../src/queue/check/ordering-key.ts'
+import { updateTypes } from '../../../../src/kit/update-types.ts'
 import {
   endColumn,
   keyLetterColumn,
@@ -16,12 +16,12 @@ import {
   updateStartColumn,
 } from '../../../../src/shard/update-rows.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
-import { plainVerdict } from '../../../support/producers/plain-check.ts'
-import { uncheckedRows, verdictOf } from '../../../support/queue/pushed-rows.ts'
 import {
   testOfSixtyFourTypes as test,
   withSixtyFourTypes,
 } from '../../../support/queue/sixty-four-types.ts'
+import { plainVerdict } from '../../../support/producers/plain-check.ts'
+import { uncheckedRows, verdictOf } from '../../../support/queue/pushed-rows.ts'
 
 const native: UpdateChecker = withSixtyFourTypes(loadNativeCheck)
 

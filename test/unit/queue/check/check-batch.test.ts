@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setAddedTypes } from '../../../../src/kit/update-types.ts'
 import { checkBatch, checkRows, setChecked } from '../../../../src/queue/check/check-batch.ts'
+import { setAddedTypes } from '../../../../src/kit/update-types.ts'
 import { allOf, uncheckedRows, verdictOf } from '../../../support/queue/pushed-rows.ts'
 
 const updates = [

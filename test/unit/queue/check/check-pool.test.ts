@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { setAddedTypes } from '../../../../src/kit/update-types.ts'
+import { test, type TestContext } from 'node:test'
 import { CheckPool, type CheckPoolOptions } from '../../../../src/queue/check/check-pool.ts'
+import { setAddedTypes } from '../../../../src/kit/update-types.ts'
 import { type UpdateRows, uncheckedType } from '../../../../src/shard/update-rows.ts'
-import { checkUpdate } from '../../../support/producers/update-verdict.ts'
 import { allOf, uncheckedRows } from '../../../support/queue/pushed-rows.ts'
+import { checkUpdate } from '../../../support/producers/update-verdict.ts'
 
 function failTest(error: unknown): void {
   assert.fail(String(error))

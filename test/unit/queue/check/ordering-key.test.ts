@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type UpdateType, updateTypes } from '../../../../src/kit/update-types.ts'
 import { checkRows, loadNativeCheck } from '../../../../src/queue/check/check-batch.ts'
 import { deriveOrderingKey } from '../../../../src/queue/check/ordering-key.ts'
 import { producerKey, UpdateRows } from '../../../../src/shard/update-rows.ts'
+import { type UpdateType, updateTypes } from '../../../../src/kit/update-types.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { checkUpdate } from '../../../support/producers/update-verdict.ts'
 

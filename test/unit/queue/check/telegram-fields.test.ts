@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { updateTypes } from '../../../../src/kit/update-types.ts'
 import { assertTelegramFields } from '../../../../src/queue/check/telegram-fields.ts'
+import { updateTypes } from '../../../../src/kit/update-types.ts'
 import { checkUpdate } from '../../../support/producers/update-verdict.ts'
 
 function problemOf(update: object): string | undefined {

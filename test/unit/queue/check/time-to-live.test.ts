@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ttlSMax } from '../../../../src/kit/limits.ts'
-import { updateTypes } from '../../../../src/kit/update-types.ts'
 import { expiresAtS, lifeS } from '../../../../src/queue/check/time-to-live.ts'
+import { updateTypes } from '../../../../src/kit/update-types.ts'
 
 const nowMs = 1_800_000_000_000
 

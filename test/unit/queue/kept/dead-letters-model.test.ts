@@ -6,15 +6,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { noRetention } from '../../../../src/queue/kept/left-update.ts'
 import { UpdateQueue } from '../../../../src/queue/update-queue.ts'
+import { noRetention } from '../../../../src/queue/kept/left-update.ts'
 import { WindowBudget } from '../../../../src/queue/window/window.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { Operation } from '../../../../src/shard/operations.ts'
-import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../../support/store/shard-life.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 const id = 123_456
 

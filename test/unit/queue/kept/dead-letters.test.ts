@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LostReason, PendingUpdate } from '../../../../src/delivery/delivery-source.ts'
 import { deadLetterLifeMs, deadLettersPerRead } from '../../../../src/kit/limits.ts'
 import { deadLetterBytesMax, deadLettersMax } from '../../../../src/queue/kept/dead-letters.ts'
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import { DiskEntry } from '../../../../src/queue/queued-update.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
-import { QueueLife } from '../../../support/queue/queue-life.ts'
-import { FaultyStore } from '../../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
+import type { LostReason, PendingUpdate } from '../../../../src/delivery/delivery-source.ts'
+import { FaultyStore } from '../../../support/store/faulty-store.ts'
+import { QueueLife } from '../../../support/queue/queue-life.ts'
 
 const refused = { reason: 'refused', attempts: 2, lastError: 'Connection refused' } as const
 

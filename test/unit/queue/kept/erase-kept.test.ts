@@ -5,8 +5,8 @@ import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import type { ErasedPending } from '../../../../src/queue/queue-removals.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
-import { QueueLife } from '../../../support/queue/queue-life.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
+import { QueueLife } from '../../../support/queue/queue-life.ts'
 
 /** Pushes updates with these keys, one after the other. */
 async function push(life: QueueLife, keys: string): Promise<number[]> {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keysMeantBy } from '../../../../src/queue/check/ordering-key.ts'
 import { dropKept } from '../../../../src/queue/kept/drop-kept.ts'
-import { trimKept } from '../../../../src/queue/kept/kept-trimmer.ts'
 import { type LookBack, lookPageRecords } from '../../../../src/queue/kept/look-back.ts'
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
+import { keysMeantBy } from '../../../../src/queue/check/ordering-key.ts'
+import { trimKept } from '../../../../src/queue/kept/kept-trimmer.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { emptyQueueState, encodeQueueState } from '../../../../src/shard/records/record.ts'
 import { recountSkippedIds } from '../../../../src/shard/recovery/recount.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
-import { QueueLife } from '../../../support/queue/queue-life.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
+import { QueueLife } from '../../../support/queue/queue-life.ts'
 
 type Newest = Awaited<ReturnType<LookBack['findNewest']>>
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { hash128 } from '../../../../src/shard/idempotency/key-hashes.ts'
 import {
   IdempotencyKeyFilter,
   type KeyPlace,
   keyPlace,
 } from '../../../../src/shard/idempotency/idempotency-key-filter.ts'
-import { hash128 } from '../../../../src/shard/idempotency/key-hashes.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 

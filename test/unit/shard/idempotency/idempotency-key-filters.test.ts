@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { hash128 } from '../../../../src/shard/idempotency/key-hashes.ts'
 import { keyPlace } from '../../../../src/shard/idempotency/idempotency-key-filter.ts'
 import {
-  IdempotencyKeyFilters,
   keyFilterPauseMs,
+  IdempotencyKeyFilters,
   keyFilterSliceKeys,
 } from '../../../../src/shard/idempotency/idempotency-key-filters.ts'
-import { hash128 } from '../../../../src/shard/idempotency/key-hashes.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../../src/store/store.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
 
 const queue = queueIdOf(123, false)
 const firstDay = 100

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IdempotencyKeySweeper } from '../../../../src/bots/idempotency-key-sweeper.ts'
-import { startOf as placeOf } from '../../../../src/shard/idempotency/idempotency-key-filter.ts'
 import {
   type HeldKey,
   idempotencySweepKeys,
   KeyClaim,
 } from '../../../../src/shard/idempotency/idempotency-keys.ts'
+import { startOf as placeOf } from '../../../../src/shard/idempotency/idempotency-key-filter.ts'
 import { hash128 } from '../../../../src/shard/idempotency/key-hashes.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
+import { halfDayOf } from '../../../../src/shard/records/record-keys.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { IdempotencyFact } from '../../../../src/shard/operations.ts'
 import { encodeKey } from '../../../../src/shard/records/record.ts'
-import { halfDayOf } from '../../../../src/shard/records/record-keys.ts'
 import type { Shard } from '../../../../src/shard/shard.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
-import { keyHashesOf, noOptions, rowsOf } from '../../../support/queue/pushed-rows.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
+import { keyHashesOf, noOptions, rowsOf } from '../../../support/queue/pushed-rows.ts'
 import { openShard, push, queue, reread, waited } from '../../../support/store/shard-records.ts'
 
 const nowMs = 1_800_000_000_000

@@ -1,10 +1,10 @@
 /** Keys of the private API as records of a shard. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
 import { accessKeysMax } from '../../../../src/kit/limits.ts'
-import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/records/access-key-record.ts'
+import { ImportedSection } from '../../../../src/features/backup/imported-section.ts'
+import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
 import { encodeJson } from '../../../../src/shard/records/record.ts'
 import {
   describeKey,
@@ -12,8 +12,8 @@ import {
   queueOfRecord,
   shardRecords,
 } from '../../../../src/shard/shard-records.ts'
-import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { ShardLife } from '../../../support/store/shard-life.ts'
 
 const record: AccessKeyRecord = {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kinds } from '../../../../src/shard/kinds.ts'
 import type { AttemptsRecord } from '../../../../src/shard/records/attempts-record.ts'
-import { encodeJson } from '../../../../src/shard/records/record.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { encodeJson } from '../../../../src/shard/records/record.ts'
 import {
   describeKey,
   logFieldsOf,

@@ -1,8 +1,8 @@
 /** Recorded calls as records of a shard. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kinds } from '../../../../src/shard/kinds.ts'
 import { auditId, firstAuditId } from '../../../../src/shard/records/audit-record.ts'
+import { kinds } from '../../../../src/shard/kinds.ts'
 import { encodeJson } from '../../../../src/shard/records/record.ts'
 import {
   describeKey,

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterLifeMs } from '../../../../src/kit/limits.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
-import type { Operation } from '../../../../src/shard/operations.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
+import type { Operation } from '../../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../../src/shard/records/stored-records.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
 import {
   freshState,
   openShard,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { updateIdFirstMax } from '../../../../src/kit/limits.ts'
 import { copyKey, kinds } from '../../../../src/shard/kinds.ts'
-import type { Operation } from '../../../../src/shard/operations.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
+import type { Operation } from '../../../../src/shard/operations.ts'
 import {
   bot,
   freshState,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { recountSkippedIds } from '../../../../src/shard/recovery/recount.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { queueIdOf } from '../../../../src/shard/records/record-keys.ts'
-import { recountSkippedIds } from '../../../../src/shard/recovery/recount.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
-import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { freshState, openShard, push, queue, waited } from '../../../support/store/shard-records.ts'
 
 /** Opens a shard whose only queue has two updates and has lost its `s` record. */

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { existsSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { crc32 } from 'node:zlib'
+import { type TestContext, test } from 'node:test'
 import { mib } from '../../../../src/kit/limits.ts'
-import type { VerifyTask } from '../../../../src/leveldb-files/files-part.ts'
-import { verifyFile } from '../../../../src/leveldb-files/verify-file.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
+import { verifyFile } from '../../../../src/leveldb-files/verify-file.ts'
 import { verifiedForMs } from '../../../../src/store/level/verified-tables.ts'
 import {
   fingerprint,
@@ -15,6 +14,7 @@ import {
   verifyBeforeOpening,
   verifyShard,
 } from '../../../../src/store/level/verify-shard.ts'
+import type { VerifyTask } from '../../../../src/leveldb-files/files-part.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 import { FakeClock, paced } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
