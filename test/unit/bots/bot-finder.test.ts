@@ -13,10 +13,16 @@ const botsCount = foundPerReadMax + 1
 class CountedStore extends MemoryStore {
   reads = 0
   isBroken = false
+  /** What happens during the next read. */
+  meanwhile: (() => void) | undefined
 
-  override range(options: RangeOptions): Promise<readonly StoreEntry[]> {
+  override async range(options: RangeOptions): Promise<readonly StoreEntry[]> {
     this.reads += 1
-    return this.isBroken ? Promise.reject(new Error('EIO')) : super.range(options)
+    const entries = await super.range(options)
+    this.meanwhile?.()
+    this.meanwhile = undefined
+    if (this.isBroken) throw new Error('EIO')
+    return entries
   }
 }
 
@@ -103,4 +109,25 @@ test('nothing is found of a shard that has left, or once the worker gives its sh
     await bots.clock.advance(findRetryMs)
     assert.deepEqual(module.told, ['served'], end)
   }
+})
+
+test('nothing of a page is told, nor that it cannot be read, if the shard has left meanwhile', async () => {
+  for (const isBroken of [false, true]) {
+    const module = new Told()
+    const { bots, store, shard, modules, finder } = await open(module)
+    store.isBroken = isBroken
+    store.meanwhile = () => finder.left(shard)
+    modules.each('served', shard)
+    await bots.clock.advance(findRetryMs)
+    assert.deepEqual(module.told, ['served'])
+  }
+})
+
+test('a shard that is served anew while its bots are read is read from the first bot, once', async () => {
+  const module = new Told()
+  const { bots, store, shard, modules } = await open(module)
+  store.meanwhile = () => modules.each('served', shard)
+  modules.each('served', shard)
+  await bots.clock.advance(findRetryMs)
+  assert.deepEqual(module.told, ['served', 'served', ...whole])
 })

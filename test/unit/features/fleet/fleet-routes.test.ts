@@ -6,7 +6,13 @@ import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
 import type { ShardSums } from '../../../../src/features/fleet/fleet-counts.ts'
 import { addFleetRoutes } from '../../../../src/features/fleet/fleet-routes.ts'
-import type { ServerMinute } from '../../../../src/kit/server-minute.ts'
+import { recordOf } from '../../../../src/kit/record-of.ts'
+import {
+  deliveryModes,
+  deliveryPercentileMs,
+  serverCounts,
+  type ServerMinute,
+} from '../../../../src/kit/server-minute.ts'
 import { workersAnswerMs } from '../../../../src/links/ask/ask-workers.ts'
 import { TestPayer } from '../../../support/http/test-payer.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
@@ -14,10 +20,15 @@ import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
 const totals = (): Readonly<Record<MetricName, number>> => forEachMetric(() => 1)
 
-const minutes = (): readonly ServerMinute[] => []
+/** A delivery of each kind, and nothing else. */
+const minute: ServerMinute = {
+  minute: 1,
+  updates: recordOf(serverCounts, () => 0),
+  delivery: recordOf(deliveryModes, () => [1, 0]),
+}
 
-/** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
-async function setUp() {
+/** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node, or of the same one. */
+async function setUp(place: 'another node' | 'this node' = 'another node') {
   const bots = await BotsLife.open({ shards: 2 })
   bots.startFleet()
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
@@ -34,7 +45,7 @@ async function setUp() {
     ownersOf: () => ({
       self: 0,
       others: [300],
-      isOtherNode: (owner) => owner === 300,
+      isOtherNode: (owner) => owner === 300 && place === 'another node',
       ownerOf: () => 0,
       isOwn: () => true,
       hasLeft: false,
@@ -46,7 +57,7 @@ async function setUp() {
       },
     }),
     totals,
-    minutes,
+    minutes: () => [minute],
   })
   await app.ready()
   /** Calls a route while the other worker has this answer; without one, it hangs. */
@@ -91,6 +102,13 @@ test('the lists of all workers are put together in the order of the query', asyn
     plain.body.bots.map((bot: { bot_id: number }) => bot.bot_id),
     [100, 101, 102],
   )
+})
+
+test('a sorted list has no next page: a place in it is refused before any worker is asked', async () => {
+  const { app, asked } = await setUp()
+  const response = await app.inject({ url: '/v1/bots?sort=pending&after=100' })
+  assert.match(response.body, /BAD_REQUEST.*after: expected none with sort/)
+  assert.equal(asked.length, 0)
 })
 
 test('a list with details has dead letters and the last activity, and asks the workers nothing new', async () => {
@@ -166,6 +184,21 @@ test('the sums are those of all nodes, and the counters of a node count once', a
   })
   const again = await get('/v1/summary', { sums })
   assert.equal(again.body.updates.pushed, 1, 'another worker of that node answers for them')
+})
+
+test('the counters and delivery times of this node are those that all its workers share', async () => {
+  const minutes = [{ ...minute, delivery: recordOf(deliveryModes, () => [0, 100]) }]
+  const counters = { pushed: 5, confirmed: 4, delivered: 3, expired: 2, refused: 1 }
+  for (const [place, pushed] of [
+    ['another node', 6],
+    ['this node', 1],
+  ] as const) {
+    const { get } = await setUp(place)
+    const { body } = await get('/v1/summary', { sums: [], counters, minutes })
+    assert.equal(body.updates.pushed, pushed)
+    const quickest = deliveryPercentileMs(minute, 'webhook', 0.5)
+    assert.equal(body.delivery.webhook.p50_ms === quickest, place === 'this node')
+  }
 })
 
 test('a shard that two workers answer for, because it moves, is listed and counted once', async () => {

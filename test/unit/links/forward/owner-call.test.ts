@@ -13,6 +13,7 @@ import { CallGivenUp, PeerUnreachable } from '../../../../src/links/link/owner-l
 import { type ResponseHead, readResponseHead } from '../../../../src/links/link/response-head.ts'
 import { ShardMoves } from '../../../../src/links/owner-wait.ts'
 import type { ShardOwnerHint } from '../../../../src/process/routes.ts'
+import { peerConnectWaitMs } from '../../../../src/process/limits.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { ownerView } from '../../../support/network/owner-view.ts'
 import { workersMax } from '../../../../src/kit/limits.ts'
@@ -222,6 +223,27 @@ test('a body that is larger than what is kept is not sent again', () => {
   assert.deepEqual(world.learned, [next])
 })
 
+test('a call that ends without a response says where its shard goes, as far as its routes or its owner know', () => {
+  const elsewhereNow = setUp({ keptBytesMax: 0 })
+  elsewhereNow.call.start()
+  elsewhereNow.call.write(Buffer.from('a'))
+  elsewhereNow.owner.place = 2
+  elsewhereNow.last().answered(elsewhere(next), '')
+  const isOnItsWay = ownerView({ isOnItsWay: () => true })
+  const awaited = setUp({ keptBytesMax: 0 }, { owner: isOnItsWay })
+  awaited.call.start()
+  awaited.call.write(Buffer.from('a'))
+  awaited.last().lost(unreachable)
+  const gone = setUp({ keptBytesMax: 0 })
+  gone.call.start()
+  gone.call.write(Buffer.from('a'))
+  gone.last().lost(unreachable)
+  const known = [elsewhereNow, awaited, gone].map(({ failures: [failure] }) =>
+    failure?.error instanceof ShardMoves ? failure.error.isElsewhere : undefined,
+  )
+  assert.deepEqual(known, [true, false, undefined])
+})
+
 test('a call of which nobody says who has its shard ends after some seconds, and one that follows it later, but not never', async () => {
   for (const [owner, waitMs] of [
     [undefined, ownerWaitMs],
@@ -250,6 +272,15 @@ test('a lost request is repeated on the first owner and its successor, and not o
   assert.deepEqual([attempts.length, ended(world)], [3, []])
   last().lost(broken)
   assert.deepEqual(ended(world), ['unknown'])
+})
+
+test('a lost request is not repeated for longer than a process takes to end', async () => {
+  const world = setUp()
+  world.call.start()
+  await endEach(world, (receiver) => receiver.lost(broken))
+  assert.deepEqual(ended(world), ['unknown'])
+  const tookMs = world.clock.monotonicMs()
+  assert(world.attempts.length > 2 && tookMs < 2 * peerConnectWaitMs, `${tookMs} ms`)
 })
 
 test('a request that must not be carried out twice, or whose owner hung, or that is given up, is lost with its owner', () => {

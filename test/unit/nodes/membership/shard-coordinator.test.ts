@@ -33,8 +33,8 @@ class FakeWorkers implements ShardControl, ShardWorker {
   readonly routes: RouteTable[] = []
   canOpen = true
   failure: Error | undefined
-  /** What dropping a shard waits for. */
-  untilDropped = Promise.resolve()
+  /** What dropping or leaving a shard waits for. */
+  untilClosed = Promise.resolve()
   readonly #table: MemoryNodeTable
 
   constructor(table: MemoryNodeTable) {
@@ -61,14 +61,14 @@ class FakeWorkers implements ShardControl, ShardWorker {
 
   async leave(shard: number): Promise<void> {
     this.calls.push(`leave ${shard}`)
-    await Promise.resolve()
+    await this.untilClosed
     if (this.failure !== undefined) throw this.failure
     this.opened.delete(shard)
   }
 
   async drop(shard: number): Promise<void> {
     this.calls.push(`drop ${shard}`)
-    await this.untilDropped
+    await this.untilClosed
     this.opened.delete(shard)
   }
 
@@ -327,7 +327,7 @@ test('the eviction of a node is over when its workers have closed all shards, al
   workers.opened.delete(0)
   coordinator.onRead(table.beatNow(own))
   let close = skip
-  workers.untilDropped = new Promise((resolve) => (close = resolve))
+  workers.untilClosed = new Promise((resolve) => (close = resolve))
   let isOver = false
   const evicted = coordinator.evicted().then(() => (isOver = true))
   await settle()
@@ -586,4 +586,15 @@ test('a worker that starts while the database does not respond opens none of its
   assert.deepEqual(coordinator.openings(), [])
   await beat()
   assert.equal(coordinator.openings().length, shards)
+})
+
+test('a worker that starts while shards leave this node does not open these', async () => {
+  const { coordinator, table, workers, beat, pass } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  table.add(other)
+  await table.setState(own.name, 'leaving')
+  workers.untilClosed = new Promise(skip)
+  await pass(1_000)
+  assert.deepEqual([workers.opened.size, coordinator.openings()], [shards, []])
 })
