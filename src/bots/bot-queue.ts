@@ -199,9 +199,7 @@ export class BotQueue {
    * @param seen - what others know of the queue
    * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
-  async report(
-    seen: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'troubles'>,
-  ): Promise<QueueReport> {
+  async report(seen: Pick<WebhookFacts, 'lateness' | 'polls' | 'troubles'>): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()
     const oldestS = await this.updates.oldestAcceptedAtS()

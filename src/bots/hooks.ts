@@ -3,7 +3,7 @@ import type { Modules } from '../kit/modules.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { Polls } from '../delivery/attempts/health.ts'
+import type { Lateness, Polls } from '../delivery/attempts/health.ts'
 import type { Bot } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 
@@ -11,8 +11,8 @@ import type { BotQueue } from './bot-queue.ts'
 export interface FollowedQueue {
   /** What is known of its getUpdates calls, from before it was loaded, too. */
   readonly polls: Polls
-  /** Whether its oldest update is old and gets older. */
-  readonly isFallingBehind: boolean
+  /** Undefined if its oldest update is not old. */
+  readonly lateness: Lateness | undefined
   /** How many updates have waited in each minute of the last hour, the present minute last; undefined where nobody counted. */
   readonly pending: readonly (number | undefined)[]
 }

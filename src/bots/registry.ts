@@ -402,7 +402,7 @@ export class BotRegistry {
     return queue.report({
       polls: followed?.polls ?? queue.poller.polls,
       troubles: troublesOf(this.#modules, shard, id),
-      isFallingBehind: followed?.isFallingBehind,
+      lateness: followed?.lateness,
     })
   }
 

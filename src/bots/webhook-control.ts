@@ -28,6 +28,7 @@ import type { Waiting } from '../delivery/attempts/health.ts'
 import type { KnownAddresses } from '../delivery/endpoint/known-addresses.ts'
 import type { ShownRequest } from '../delivery/endpoint/request-headers.ts'
 import type { Verified } from '../delivery/endpoint/verify.ts'
+import { subjectOfKey } from '../queue/check/ordering-key.ts'
 import { HealthKeeper } from '../delivery/attempts/health-keeper.ts'
 import type { SettingsChange } from './settings-change.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
@@ -69,6 +70,9 @@ const webhookTrustMs = 60_000
  * endpoint, and a bot that calls setWebhook in a loop causes no more attempts than failures that have just begun.
  */
 const setWebhookRetryPeriodMs = 10_000
+/** Of more keys that wait for a retry, nobody counts the chats. Chosen: these take less than a millisecond. */
+const subjectsCountedMax = 10_000
+
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
@@ -126,14 +130,14 @@ export class WebhookControl {
 
   /** @param of - what only the queue knows */
   report(
-    of: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'troubles' | 'oldestAgeS' | 'notes'>,
+    of: Pick<WebhookFacts, 'lateness' | 'polls' | 'troubles' | 'oldestAgeS' | 'notes'>,
   ): WebhookReport {
     const { clock, queue } = this.#options
     return webhookReport({
       ...of,
       webhook: this.#webhook,
       log: this.#log,
-      waiting: this.#dispatcher?.waiting(),
+      waiting: this.#waitingInFull(),
       isPaused: this.#options.settings().isPaused === true,
       limitPerSecond: this.#options.settings().deliveriesPerSecond,
       pendingCount: queue.pendingCount,
@@ -144,6 +148,19 @@ export class WebhookControl {
   /** What the dispatcher waits for; undefined if there is none. */
   waiting(): Waiting | undefined {
     return this.#dispatcher?.waiting()
+  }
+
+  /** Looks at the keys, too. */
+  #waitingInFull(): Waiting | undefined {
+    const waiting = this.#dispatcher?.waiting()
+    if (waiting === undefined || waiting.parkedKeys > subjectsCountedMax) return waiting
+    let [chats, users] = [0, 0]
+    for (const key of this.#dispatcher?.parkedKeys() ?? []) {
+      const subject = subjectOfKey(key)
+      if (subject === 'chat') chats += 1
+      else if (subject === 'user') users += 1
+    }
+    return { ...waiting, parkedSubjects: { chats, users } }
   }
 
   /** Returns the latest attempts, newest first. */

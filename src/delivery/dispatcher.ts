@@ -302,6 +302,11 @@ export class Dispatcher implements UpdateHolder {
     }
   }
 
+  /** The stored ordering keys that wait for a retry. */
+  parkedKeys(): Iterable<string> {
+    return this.#state.waitingKeys()
+  }
+
   #returnOpenings(): void {
     for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
   }

@@ -132,6 +132,12 @@ export class DeliveryState {
     return this.#waiting.size + this.#ready.count('failed') + this.#hungry.failed.size
   }
 
+  /** The keys of these lanes, but of those whose turn has come: these wait no longer than a moment. */
+  *waitingKeys(): Iterable<string> {
+    for (const { key } of this.#waiting.lanes) yield key
+    for (const { key } of this.#hungry.failed) yield key
+  }
+
   /** The bytes of the texts of the loaded updates. */
   get loadedBytes(): number {
     return this.#window.bytes

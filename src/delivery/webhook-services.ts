@@ -51,6 +51,7 @@ export type WebhookDispatcher = Pick<
   | 'resume'
   | 'retry'
   | 'lookUpAgain'
+  | 'parkedKeys'
   | 'waiting'
 >
 

@@ -190,7 +190,9 @@ const rows = {
     isWorst: true,
   },
   dead_letters_kept: { gauge: 'Dead letters that are kept.' },
-  bots_behind: { gauge: 'Bots with a webhook whose oldest update waits longer and longer.' },
+  bots_behind: {
+    gauge: 'Bots whose oldest update waits longer and longer, or has waited for half an hour.',
+  },
   nodes_lost: {
     gauge: 'Nodes that are gone without having been told to leave, and are not back.',
     isWorst: true,

@@ -141,6 +141,18 @@ export function answerFaultOf(error: unknown): string | undefined {
   return kind === 'rejected' ? message.replace(wrongResponse, '') : undefined
 }
 
+/**
+ * Returns a failure as the cause of what its reader sees, such as `endpoint answers 502 Bad Gateway`.
+ *
+ * @param message - of a WebhookFailure, or of a response that is not a success
+ * @param verb - whether it does so still
+ */
+export function causeOfFailure(message: string, verb: 'answers' | 'answered'): string {
+  if (!wrongResponse.test(message)) return message
+  const what = message.replace(wrongResponse, '')
+  return `endpoint ${verb} ${/^\d{3}\b/.test(what) ? '' : 'wrongly: '}${what}`
+}
+
 /** Translates an error during a TLS handshake. A broken connection counts as `tls_failed` then. */
 export function tlsFailureOf(error: unknown): WebhookFailure {
   const failure = failureOf(error)

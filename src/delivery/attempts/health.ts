@@ -1,11 +1,12 @@
 /**
- * Summarizes the state of a queue in one word and one sentence for its operator. With a webhook:
+ * Summarizes the state of a queue in one word and one sentence for its operator. The first clause of the sentence is the cause, for
+ * a reader who reads no further. With a webhook:
  *
  *     paused     by the operator: nothing is sent
  *     failing    nothing has succeeded for several attempts
  *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, the endpoint does not
  *                respond, or a module says that something else is wrong with the bot
- *     behind     the oldest update has waited for minutes, and waits longer and longer, though nothing fails
+ *     behind     the oldest update has waited for minutes, and waits longer and longer, though nothing fails; or for half an hour
  *     healthy    anything else, including a webhook without any attempt
  *
  * Without a webhook:
@@ -13,6 +14,7 @@
  *     unpolled   updates wait, or have expired within the hour, and nobody has called getUpdates for a minute
  *     degraded   polls get the same updates for minutes and confirm none, two programs have polled at the same time for a minute,
  *                updates expire though they are polled, or a module says that something else is wrong
+ *     behind     as with a webhook, though somebody polls
  *     (no word)  anything else
  *
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
@@ -23,12 +25,15 @@ import { utcText } from '../../kit/clock.ts'
 import type { Health } from '../../kit/states.ts'
 import { counted, grouped } from '../../kit/text/counted.ts'
 import { webhookFailingMin } from '../limits.ts'
-import type { AttemptLog } from './attempt-log.ts'
+import { causeOfFailure } from './failure.ts'
+import type { AttemptLog, RecentAttempts } from './attempt-log.ts'
 
 /** What a dispatcher waits for. */
 export interface Waiting {
   /** The number of ordering keys whose first update has failed and will be tried again. */
   readonly parkedKeys: number
+  /** How many of them are the keys of chats and of users; absent if nobody has looked. */
+  readonly parkedSubjects?: ParkedSubjects | undefined
   /** Wall time of the next attempt; undefined if no time is known. */
   readonly nextAttemptMs: number | undefined
   /** How long the oldest delivery in progress has waited for its response; undefined if there is none. */
@@ -36,6 +41,15 @@ export interface Waiting {
   /** The pace of the endpoint (endpoint-pace.ts) in attempts per second; undefined while it is open. */
   readonly endpointPerSecond: number | undefined
 }
+
+/** How many ordering keys are those of chats, and how many those of users. Others are what a producer or a module says. */
+export interface ParkedSubjects {
+  readonly chats: number
+  readonly users: number
+}
+
+/** How late the updates of a queue are: later and later, or half an hour though it gets better (features/fleet/falling-behind.ts). */
+export type Lateness = 'growing' | 'late'
 
 /** What is known of the getUpdates calls of a queue. */
 export interface Polls {
@@ -88,8 +102,8 @@ export interface HealthWordFacts {
   readonly polls: Polls
   /** What else is wrong with the bot, as clauses. */
   readonly troubles?: readonly string[]
-  /** Whether the oldest update is old and gets older (features/fleet/falling-behind.ts). */
-  readonly isFallingBehind?: boolean | undefined
+  /** Undefined if the oldest update is not old, or if its age is not known. */
+  readonly lateness?: Lateness | undefined
   /** Wall time in milliseconds. */
   readonly nowMs: number
 }
@@ -115,14 +129,20 @@ export interface HealthReport {
 /** Returns the state of a queue. */
 export function healthOf(facts: HealthFacts): HealthReport {
   const { troubles = [], notes } = facts
-  const sentence = sentenceOf(wordOf(facts), facts)
-  return { health: healthWord(facts), reason: [sentence, ...troubles, ...notes].join('; ') }
+  const word = wordOf(facts)
+  const own = sentenceOf(word, facts)
+  const clauses = isFine(word) ? [...troubles, own] : [own, ...troubles]
+  return { health: healthWord(facts), reason: [...clauses, ...notes].join('; ') }
+}
+
+function isFine(word: Health | undefined): boolean {
+  return word === undefined || word === 'healthy'
 }
 
 function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
   if (!facts.hasWebhook) return pollsReason(facts)
   if (health === 'paused') return pausedReason(facts)
-  const behind = health === 'behind' ? behindText(facts) : ''
+  const behind = health === 'behind' ? `${latenessText(facts)}; ` : ''
   return behind + reasonOf(health, facts) + waitingText(facts) + paceText(health, facts)
 }
 
@@ -132,8 +152,7 @@ function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
  */
 export function healthWord(facts: HealthWordFacts): Health | undefined {
   const word = wordOf(facts)
-  const isFine = word === undefined || word === 'healthy'
-  return isFine && hasTroubles(facts) ? 'degraded' : word
+  return isFine(word) && hasTroubles(facts) ? 'degraded' : word
 }
 
 function hasTroubles({ troubles = [] }: HealthWordFacts): boolean {
@@ -150,7 +169,7 @@ function wordOf(facts: HealthWordFacts): Health | undefined {
   if (log !== undefined && (log.failuresInRow > 0 || log.recent(nowMs).failures > 0)) {
     return 'degraded'
   }
-  return facts.isFallingBehind === true ? 'behind' : 'healthy'
+  return facts.lateness === undefined ? 'healthy' : 'behind'
 }
 
 /** Whether the attempts say that a webhook fails. */
@@ -195,7 +214,8 @@ function pollsWord(facts: HealthWordFacts): Health | undefined {
   if (isUnpolled(facts)) return 'unpolled'
   const { fight, repeated, expiring } = facts.polls
   const isFought = fight !== undefined && fight.forMs >= foughtAfterMs
-  return isFought || isRepeating(repeated) || isExpiring(expiring) ? 'degraded' : undefined
+  if (isFought || isRepeating(repeated) || isExpiring(expiring)) return 'degraded'
+  return facts.lateness === undefined ? undefined : 'behind'
 }
 
 function isExpiring(expiring: ExpiringUpdates | undefined): expiring is ExpiringUpdates {
@@ -218,23 +238,30 @@ function isUnpolled({ pendingCount, polls, log, nowMs }: HealthWordFacts): boole
   return (pendingCount > 0 || isMissed) && !isWaiting && sinceMs > unpolledAfterMs
 }
 
-/** For example `nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h`. */
+/** For example `nobody polls; last polled 3 h ago; 11,008 updates wait, the oldest for 3 h`. */
 function pollsReason(facts: HealthFacts): string {
   const { polls, pendingCount, oldestAgeS } = facts
-  const troubles = [...fightText(polls), ...repeatedText(facts), ...expiringText(polls)]
-  const what = [...troubles, pollsText(facts, polls)]
+  const word = pollsWord(facts)
+  const what = [
+    ...(word === 'unpolled' ? ['nobody polls'] : []),
+    ...fightText(polls),
+    ...repeatedText(facts),
+    ...expiringText(polls),
+    ...(word === 'behind' ? [latenessText(facts)] : []),
+    pollsText(polls),
+  ]
   if (pendingCount > 0) {
     const oldest = oldestAgeS === undefined ? '' : `, the oldest for ${duration(oldestAgeS)}`
     what.push(thatWait(pendingCount, 'update') + oldest)
-  } else if (isUnpolled(facts)) what.push(expiredText(facts))
+  } else if (word === 'unpolled') what.push(expiredText(facts))
   return what.join('; ')
 }
 
-/** For example `updates expire before polls get them: 1,200 in 12 min`. */
+/** For example `updates expire before polls get them; 1,200 in 12 min`. */
 function expiringText({ expiring }: Polls): readonly string[] {
   if (!isExpiring(expiring)) return []
   const { count, forMs } = expiring
-  return [`updates expire before polls get them: ${grouped(count)} in ${duration(forMs / 1_000)}`]
+  return ['updates expire before polls get them', `${grouped(count)} in ${duration(forMs / 1_000)}`]
 }
 
 function expiredText({ log, nowMs }: HealthFacts): string {
@@ -244,38 +271,36 @@ function expiredText({ log, nowMs }: HealthFacts): string {
 function fightText({ fight }: Polls): readonly string[] {
   if (fight === undefined) return []
   const { kind, lastMinute } = fight
-  return [`two programs poll: ${counted(lastMinute, kind)} in the last minute`]
+  return ['two clients poll at once', `${counted(lastMinute, kind)} in the last minute`]
 }
 
-/** For example `polls get the same updates since 14:02 UTC and confirm none`. */
+/** For example `polls confirm nothing; they get the same updates since 14:02 UTC`. */
 function repeatedText({ polls: { repeated }, nowMs }: HealthFacts): readonly string[] {
   if (!isRepeating(repeated)) return []
   const since = utcText(nowMs - repeated.firstBeforeMs)
   const isToday = repeated.firstBeforeMs < dayMs
   return [
-    `polls get the same updates since ${since.slice(isToday ? 11 : 0, 16)} UTC and confirm none`,
+    'polls confirm nothing',
+    `they get the same updates since ${since.slice(isToday ? 11 : 0, 16)} UTC`,
   ]
 }
 
 const dayMs = 86_400_000
 
-function pollsText(facts: HealthFacts, { isWaiting, lastBeforeMs, knownForMs }: Polls): string {
+function pollsText({ isWaiting, lastBeforeMs, knownForMs }: Polls): string {
   if (isWaiting) return 'a getUpdates call waits'
-  if (lastBeforeMs === undefined) {
-    return `nobody has polled since the start ${duration(knownForMs / 1_000)} ago`
-  }
-  const before = duration(lastBeforeMs / 1_000)
-  return isUnpolled(facts) ? `nobody has polled for ${before}` : `last polled ${before} ago`
+  if (lastBeforeMs === undefined) return `no poll since the start ${ago(knownForMs)}`
+  return `last polled ${ago(lastBeforeMs)}`
 }
 
 /** Returns the reason without what the webhook waits for. */
 function reasonOf(health: Health | undefined, facts: HealthFacts): string {
   const { log } = facts
-  if (isSilent(facts) && health === 'degraded') return 'the endpoint does not respond'
+  if (isSilent(facts) && health === 'degraded') return 'endpoint does not respond'
   if (log === undefined) return untriedReason(facts)
   if (health === 'failing') return failingReason(facts, log)
   const { attempts, failures, refusals } = log.recent(facts.nowMs)
-  if (health === 'degraded') return degradedReason(facts, { log, attempts, failures })
+  if (health === 'degraded') return degradedReason(log, { attempts, failures })
   if (refusals > 0) {
     return `the endpoint has refused ${refusals} of the last ${counted(attempts, 'update')} for good`
   }
@@ -287,7 +312,7 @@ function reasonOf(health: Health | undefined, facts: HealthFacts): string {
   const { lastSuccessMs } = log
   return lastSuccessMs === undefined
     ? untriedReason(facts)
-    : `no response since the last success ${secondsSince(lastSuccessMs, facts)} s ago`
+    : `no response since the last success ${ago(facts.nowMs - lastSuccessMs)}`
 }
 
 function untriedReason({ waiting: { unansweredMs } }: HealthFacts): string {
@@ -299,52 +324,68 @@ function pausedReason({ pendingCount }: HealthFacts): string {
   return pendingCount === 0 ? what : `${what}; ${thatWait(pendingCount, 'update')}`
 }
 
+/** For example `endpoint answered 502 Bad Gateway; 2 of the last 20 attempts failed`. */
 function degradedReason(
-  facts: HealthFacts,
-  recent: { readonly log: AttemptLog; readonly attempts: number; readonly failures: number },
+  log: AttemptLog,
+  { attempts, failures }: Pick<RecentAttempts, 'attempts' | 'failures'>,
 ): string {
-  const { log, attempts, failures } = recent
-  const { parkedKeys } = facts.waiting
   const what =
     failures > 0
       ? `${failures} of the last ${counted(attempts, 'attempt')} failed`
       : log.failuresInRow > 0
         ? 'the last attempt failed'
-        : `${counted(parkedKeys, 'key')} failed, others succeed`
-  return what + errorOf(log)
+        : 'others succeed'
+  return `${causeOf(log)}; ${what}`
 }
 
-/** For example `no success for 812 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s`. */
-function failingReason(facts: HealthFacts, log: AttemptLog): string {
-  const sinceMs = log.lastSuccessMs ?? log.failingSinceMs ?? facts.nowMs
-  const what =
-    log.lastSuccessMs === undefined
-      ? `no success yet in ${secondsSince(sinceMs, facts)} s`
-      : `no success for ${secondsSince(sinceMs, facts)} s`
-  const failures = counted(log.failuresInRow, 'failure')
-  return `${what}, ${log.areFailuresAtLeast ? 'at least ' : ''}${failures}${errorOf(log)}`
+/** For example `endpoint answers 502 Bad Gateway; 17 failures in 13 min, the last success 14 min ago; 3 chats wait`. */
+function failingReason({ nowMs }: HealthFacts, log: AttemptLog): string {
+  const { lastSuccessMs, failuresInRow, failingSinceMs = nowMs } = log
+  const failures = counted(failuresInRow, 'failure')
+  const before =
+    lastSuccessMs === undefined
+      ? 'no success yet'
+      : `the last success ${ago(nowMs - lastSuccessMs)}`
+  const inS = duration(Math.max(nowMs - failingSinceMs, 0) / 1_000)
+  return `${causeOf(log)}; ${log.areFailuresAtLeast ? 'at least ' : ''}${failures} in ${inS}, ${before}`
 }
 
-function errorOf(log: AttemptLog): string {
-  return log.lastError === undefined ? '' : `: ${log.lastError}`
+function causeOf({ lastError, failuresInRow }: AttemptLog): string {
+  if (lastError === undefined) return 'deliveries fail'
+  return causeOfFailure(lastError, failuresInRow > 0 ? 'answers' : 'answered')
 }
 
 function waitingText({ waiting, nowMs }: HealthFacts): string {
-  const { parkedKeys, nextAttemptMs, unansweredMs = 0 } = waiting
-  const waits = parkedKeys > 0 ? [thatWait(parkedKeys, 'key')] : []
+  const { nextAttemptMs, unansweredMs = 0 } = waiting
+  const waits = [...parkedText(waiting)]
   const unansweredS = Math.floor(unansweredMs / 1_000)
-  if (unansweredS > 0) waits.push(`a delivery has had no response for ${unansweredS} s`)
+  if (unansweredS > 0) waits.push(`a delivery has had no response for ${duration(unansweredS)}`)
   if (nextAttemptMs !== undefined) {
     const seconds = Math.max(Math.ceil((nextAttemptMs - nowMs) / 1_000), 0)
-    waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)
+    waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${duration(seconds)}`)
   }
   return waits.length === 0 ? '' : `; ${waits.join(', ')}`
 }
 
-/** For example `the oldest of 1,200 updates has waited for 29 min, and waits longer and longer; `. */
-function behindText({ oldestAgeS, pendingCount }: HealthFacts): string {
-  const age = oldestAgeS === undefined ? '' : ` for ${duration(oldestAgeS)}`
-  return `the oldest of ${counted(pendingCount, 'update')} has waited${age}, and waits longer and longer; `
+/** For example `4 chats wait` or `1 chat and 2 other keys wait`. */
+function parkedText({ parkedKeys, parkedSubjects }: Waiting): readonly string[] {
+  if (parkedKeys === 0) return []
+  const { chats, users } = parkedSubjects ?? { chats: 0, users: 0 }
+  const named = [
+    ...(chats > 0 ? [counted(chats, 'chat')] : []),
+    ...(users > 0 ? [counted(users, 'user')] : []),
+  ]
+  const others = parkedKeys - chats - users
+  if (others > 0) named.push(counted(others, named.length > 0 ? 'other key' : 'key'))
+  return [`${named.join(' and ')} ${parkedKeys === 1 ? 'waits' : 'wait'}`]
+}
+
+/** For example `updates are 29 min late, and get later; 1,200 updates wait`. */
+function latenessText({ oldestAgeS, pendingCount, lateness, hasWebhook }: HealthFacts): string {
+  const age = oldestAgeS === undefined ? '' : `${duration(oldestAgeS)} `
+  const late = `updates are ${age}late${lateness === 'growing' ? ', and get later' : ''}`
+  // The clause about polls has it.
+  return hasWebhook ? `${late}; ${thatWait(pendingCount, 'update')}` : late
 }
 
 /** For example `; limited to 5 deliveries a second by the operator; 1,200 updates wait`. */
@@ -369,8 +410,9 @@ function perSecond(rate: number): string {
   return `${counted(rate, 'delivery', 'deliveries')} a second`
 }
 
-function secondsSince(ms: number, { nowMs }: HealthFacts): number {
-  return Math.max(Math.round((nowMs - ms) / 1_000), 0)
+/** A wall clock that was set back causes no negative times. */
+function ago(ms: number): string {
+  return `${duration(Math.max(Math.round(ms / 1_000), 0))} ago`
 }
 
 /** For example `42 s`, `3 min`, `5 h` or `2 d`. */

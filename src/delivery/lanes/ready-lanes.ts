@@ -71,6 +71,11 @@ export class DueHeap {
     return this.#lanes.length
   }
 
+  /** The lanes, in no order. */
+  get lanes(): readonly Lane[] {
+    return this.#lanes
+  }
+
   push(lane: Lane): void {
     assert(Number.isFinite(lane.dueMs), 'a lane that waits is due at some time')
     const lanes = this.#lanes

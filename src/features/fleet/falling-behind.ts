@@ -1,12 +1,15 @@
 /**
  * Notices queues whose oldest update is old and gets older: more comes in than goes out, though nothing fails. A queue that works
- * off a backlog has an old update, too, which gets younger.
+ * off a backlog has an old update, too, which gets younger; it is late only while that update is very old.
  */
 import type { QueueId } from '../../shard/records/record-keys.ts'
+import type { Lateness } from '../../delivery/attempts/health.ts'
 import { unseenForMs } from './trouble-events.ts'
 
-/** A queue is behind only with an older update. Chosen: a webhook may be slow for minutes after its endpoint was started again. */
+/** A queue is behind only with an older update. Chosen: a bot may be slow for minutes after its program was started again. */
 const behindAfterS = 5 * 60
+/** With an older update it is, whatever becomes of it. Chosen: nobody calls a bot well whose users have waited for half an hour. */
+const lateAfterS = 30 * 60
 /** Ages are compared over this time. Chosen: long enough for a queue that is slower than its producers for a moment. */
 const comparedAfterMs = 60_000
 
@@ -15,6 +18,8 @@ interface Sample {
   /** Monotonic. */
   readonly atMs: number
   readonly grows: boolean
+  /** Whether it is very old, and was a minute before, so that a program that was just started has had some time. */
+  readonly isLate: boolean
 }
 
 export class FallingBehind {
@@ -34,11 +39,16 @@ export class FallingBehind {
     }
     const before = this.#samples.get(queue)
     if (before !== undefined && nowMs - before.atMs < comparedAfterMs) return
-    this.#samples.set(queue, { ageS, atMs: nowMs, grows: ageS > (before?.ageS ?? ageS) })
+    const grows = ageS > (before?.ageS ?? ageS)
+    const isLate = Math.min(ageS, before?.ageS ?? 0) >= lateAfterS
+    this.#samples.set(queue, { ageS, atMs: nowMs, grows, isLate })
   }
 
-  has(queue: QueueId): boolean {
-    return this.#samples.get(queue)?.grows === true
+  /** Returns undefined if a queue is not behind. */
+  of(queue: QueueId): Lateness | undefined {
+    const sample = this.#samples.get(queue)
+    if (sample?.grows === true) return 'growing'
+    return sample?.isLate === true ? 'late' : undefined
   }
 
   /** Forgets queues that are not seen any more, because their bots were removed. */

@@ -114,7 +114,9 @@ function fleetSummary() {
       degraded: numberOf(
         'webhooks with some failures, bots with a paused relay, and bots whose polls confirm nothing, fight, or let updates expire',
       ),
-      behind: numberOf('webhooks whose oldest update waits longer and longer'),
+      behind: numberOf(
+        'bots whose oldest update waits longer and longer, or has waited for half an hour',
+      ),
       failing: numberOf('failing webhooks'),
       paused: numberOf('paused webhooks'),
       unpolled: numberOf(

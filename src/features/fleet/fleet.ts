@@ -181,7 +181,7 @@ export class Fleet {
     const of = this.#shards.get(queue.shard)
     return {
       polls: this.#pollsOf({ row: of?.index.row(id), loaded: queue, of }),
-      isFallingBehind: this.#behind.has(id),
+      lateness: this.#behind.of(id),
       pending: this.#curves.of(id, clock.nowMs()),
     }
   }
@@ -388,7 +388,7 @@ export class Fleet {
       waiting: loaded?.webhook.waiting() ?? idle,
       polls: this.#pollsOf(seen),
       troubles: troublesOf(this.#parts.modules, of.shard, queue),
-      isFallingBehind: hasWebhook && this.#behind.has(queue),
+      lateness: this.#behind.of(queue),
       nowMs: of.shard.clock.nowMs(),
     }
   }
@@ -469,12 +469,14 @@ export class Fleet {
 
   /** Returns the health of a bot, after what follows it was told. */
   #watchHealth(seen: Seen, ageS: number | undefined): Health | undefined {
-    const { queue, hasWebhook } = seen.row
-    if (hasWebhook || !this.#behind.isEmpty) {
-      this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#parts.clock.monotonicMs())
-    }
+    const { queue } = seen.row
     const facts = this.#factsOf(seen)
     const { health } = webhookStatus(facts)
+    if (ageS !== undefined || !this.#behind.isEmpty) {
+      // A bot that nobody polls is behind only if it still is when somebody does.
+      const agedS = health === 'unpolled' ? undefined : ageS
+      this.#behind.note(queue, agedS, this.#parts.clock.monotonicMs())
+    }
     this.#noteCurve(seen, health)
     const isFine = health === undefined || health === 'healthy'
     if (!isFine || this.#troubles.has(queue)) this.#noteTrouble(seen, facts)

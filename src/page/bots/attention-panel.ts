@@ -1,9 +1,9 @@
 /**
- * The bots in trouble, the worst ones first, each with its sentence, how many updates wait, and what helps. The list is short
+ * The bots in trouble, the worst ones first: of each the cause first, then the facts, how many updates wait, and what helps. The list is short
  * however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence of each.
  */
 import { badge, type PagePart } from '../elements/page-part.ts'
-import { asSentence, readableSeconds } from './bot-sentence.ts'
+import { troubleText } from './bot-sentence.ts'
 import { botHash } from '../frame/page-route.ts'
 import { buttonElement, buttonsElement, element, setElementText } from '../elements/element.ts'
 import { formatAge, formatCount } from '../elements/format.ts'
@@ -146,9 +146,10 @@ function troubleRow(
   const { context: ofRow, end } = context.part()
   const queue = { botId: String(listed.bot_id), isTest: false }
   const state = badge()
-  const sentence = element('div', { class: 'sentence' })
+  const cause = element('strong')
+  const facts = element('div', { class: 'trouble' })
   const curve = pendingCurve(ofRow, queue)
-  const count = element('span')
+  const waits = element('span')
   const age = element('small')
   const act = (action: QueueAction) => () => void actOnQueue(context, queue, action).then(onActed)
   const deliver = buttonElement('Deliver now', act('retryBot'), {
@@ -164,24 +165,30 @@ function troubleRow(
     element(
       'div',
       { class: 'what' },
-      link,
-      element('span', { class: 'faint' }, ` @${listed.username} · ${listed.bot_id}`),
-      sentence,
+      cause,
+      facts,
+      element(
+        'div',
+        {},
+        link,
+        element('span', { class: 'faint' }, ` @${listed.username} · ${listed.bot_id}`),
+      ),
     ),
-    element('div', { class: 'waits' }, count, age),
+    element('div', { class: 'waits' }, waits, age),
     curve.root,
     buttonsElement(deliver, pause),
   )
   const show = ({ state: word, listed: now, bot }: TroubledBot): void => {
     state.show(word)
-    const reason = asSentence(readableSeconds(bot?.health_reason ?? ''))
-    setElementText(sentence, reason)
-    sentence.title = reason
-    setElementText(count, formatCount(now.pending))
-    setElementText(age, now.oldest_age === null ? 'waiting' : `since ${formatAge(now.oldest_age)}`)
+    const trouble = troubleText({ health_reason: bot?.health_reason ?? null })
+    setElementText(cause, trouble.lead)
+    setElementText(facts, trouble.more)
+    const count = now.pending ?? 0
+    setElementText(waits, `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`)
+    setElementText(age, now.oldest_age === null ? '' : `for ${formatAge(now.oldest_age)}`)
     deliver.hidden = !may('manage') || (bot?.parked_keys ?? 0) === 0
     pause.hidden = !may('manage') || now.mode !== 'webhook'
-    curve.show(now.pending ?? 0)
+    curve.show(count)
   }
   return { root, show, end }
 }

@@ -1,4 +1,4 @@
-/** Says how a queue is: whether it is well, since when, what waits, and what failed last. Pure. */
+/** Says how a queue is: what is the case, whether it is well, since when, what waits, and what failed last. Pure. */
 import { formatAge, formatAgo, formatCount } from '../elements/format.ts'
 import type { QueueShape } from '../frame/shapes.ts'
 
@@ -22,14 +22,20 @@ export interface BotSentence {
 
 /** @param nowS - Unix seconds */
 export function botSentence(facts: Facts, nowS: number): BotSentence {
-  const [first = '', ...others] = readableSeconds(facts.health_reason ?? '').split('; ')
+  const [first, ...others] = clausesOf(facts)
   const more = [...others, waitingText(facts), failureText(facts, nowS)]
-  return { lead: asSentence(first), more: more.map(asSentence).filter(Boolean).join(' ') }
+  return { lead: asSentence(first ?? ''), more: more.map(asSentence).filter(Boolean).join(' ') }
 }
 
-/** The server counts in seconds, and an hour has many. */
-export function readableSeconds(text: string): string {
-  return text.replaceAll(/\b(\d{3,}) s\b/g, (_, seconds) => formatAge(Number(seconds)))
+/** The clauses of the server's sentence. The first one is the cause. */
+function clausesOf({ health_reason: reason }: Pick<Facts, 'health_reason'>): readonly string[] {
+  return (reason ?? '').split('; ')
+}
+
+/** Says what is wrong in as few words as a list has room for: the cause, and below it the facts, such as `44 failures in 10 min, 4 chats wait`. */
+export function troubleText(facts: Pick<Facts, 'health_reason'>): BotSentence {
+  const [cause = '', ...others] = clausesOf(facts)
+  return { lead: asSentence(cause).replace(/\.$/, ''), more: others.join(', ') }
 }
 
 function waitingText({ pending, oldest_age: age, health_reason: reason }: Facts): string {
@@ -44,7 +50,8 @@ function failureText(facts: Facts, nowS: number): string {
   if (mode !== 'webhook') return ''
   if (date === null) return 'no failure is known'
   // Of a failing webhook, the reason says it.
-  if (error !== null && reason?.includes(error) === true) return ''
+  const said = error?.replace('Wrong response from the webhook: ', '')
+  if (said !== undefined && reason?.includes(said) === true) return ''
   return `the last failure was ${formatAgo(date, nowS)}${error === null ? '' : `: ${error}`}`
 }
 

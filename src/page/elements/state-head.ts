@@ -58,7 +58,6 @@ export function stateHead(
     sentence.className = 'lead-sentence'
     setElementText(sentence, spoken.lead)
     setElementText(more, spoken.more)
-    verdict.title = `${spoken.lead} ${spoken.more}`
     heard.say(state.health ?? 'polling')
     isKnown = true
     figures.root.hidden = false

@@ -102,6 +102,24 @@ export function deriveOrderingKey(typeNumber: number, text: Buffer): string {
   return secondPath === undefined ? own.letter + id : `${own.letter}${id}/${secondId}`
 }
 
+/** Returns whom a stored key stands for; undefined for what a producer has chosen, and for polls and what else is neither. */
+export function subjectOfKey(storedKey: string): KeySubject | undefined {
+  return subjectByLetter.get(storedKey.charAt(0))
+}
+
+type KeySubject = 'chat' | 'user'
+
+const subjectByLetter: ReadonlyMap<string, KeySubject | undefined> = new Map(
+  Object.values(classOf).map(({ letter, paths }) => [letter, subjectAt(paths.at(-1) ?? [])]),
+)
+
+/** The last id of a key with several says whose it is. */
+function subjectAt(path: readonly Buffer[]): KeySubject | undefined {
+  const [owner] = path.map(String).slice(-2)
+  if (owner === 'chat') return 'chat'
+  return owner === 'from' || owner === 'user' ? 'user' : undefined
+}
+
 /**
  * Returns what finds the stored keys that a person means.
  *

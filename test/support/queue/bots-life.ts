@@ -53,6 +53,7 @@ export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
   told: Partial<DispatcherInfo> = {}
+  toldKeys: readonly string[] = []
   toldWaiting: Waiting = {
     parkedKeys: 0,
     nextAttemptMs: undefined,
@@ -115,6 +116,10 @@ export class FakeDispatcher implements WebhookDispatcher {
 
   waiting(): Waiting {
     return this.toldWaiting
+  }
+
+  parkedKeys(): Iterable<string> {
+    return this.toldKeys
   }
 }
 

@@ -149,6 +149,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return this.#dispatcher.waiting()
   }
 
+  parkedKeys(): Iterable<string> {
+    return this.#dispatcher.parkedKeys()
+  }
+
   close(): Promise<void> {
     const stopped = this.#dispatcher.close()
     this.#status = 'stopped'

@@ -203,6 +203,6 @@ test('a bot whose updates expire before anybody polls is unpolled, also when not
   const { webhook, pendingCount } = await queue.report({ polls })
   assert.equal(pendingCount, 0)
   assert.equal(webhook.health, 'unpolled')
-  assert.match(webhook.healthReason, /^nobody has polled .*; the last update expired \d+ s ago$/)
+  assert.match(webhook.healthReason, /^nobody polls; .*; the last update expired \d+ s ago$/)
   sweeper.close()
 })

@@ -99,7 +99,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
   }
   assert.deepEqual((await queue.report({ polls: neverPolled })).webhook, {
     health: undefined,
-    healthReason: 'nobody has polled since the start 0 s ago',
+    healthReason: 'no poll since the start 0 s ago',
     maxConnections: undefined,
     deliveries: noCounts,
     parkedKeys: 0,
@@ -116,6 +116,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     unansweredMs: undefined,
     endpointPerSecond: undefined,
   }
+  bots.webhooks.last.toldKeys = ['m-100123', '=order-7']
   const { attempts } = bots.webhooks.last.request
   const attempt = { updateId: 1, status: 500, durationMs: 3, nextRetryMs: nowMs }
   for (let nth = 0; nth < 3; nth++) {
@@ -123,10 +124,12 @@ test('the report has health, waiting keys and counts, and without a webhook no h
   }
   assert.deepEqual((await queue.report({ polls: neverPolled })).webhook, {
     health: 'failing',
-    healthReason: 'no success yet in 0 s, 3 failures: no; 2 keys wait, next attempt in 5 s',
+    healthReason:
+      'no; 3 failures in 0 s, no success yet; 1 chat and 1 other key wait, next attempt in 5 s',
     maxConnections: 40,
     deliveries: { ...noCounts, rejected: 3 },
     parkedKeys: 2,
+    parkedSubjects: { chats: 1, users: 0 },
     nextAttemptMs: nowMs + 5_000,
     unansweredMs: undefined,
     endpointPerSecond: undefined,

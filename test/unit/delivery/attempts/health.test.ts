@@ -12,10 +12,10 @@ import {
 const startMs = 1_800_000_000_000
 
 /** A log with one attempt per second: `.` is a success, `x` a failure, `r` an update that is refused for good. */
-function logOf(history: string): AttemptLog {
+function logOf(history: string, failure = 'Connection refused'): AttemptLog {
   const log = new AttemptLog()
   for (const [nth, what] of history.split('').entries()) {
-    const error = what === '.' ? undefined : 'Connection refused'
+    const error = what === '.' ? undefined : failure
     log.add(
       {
         atMs: startMs + nth * 1_000,
@@ -38,7 +38,8 @@ function healthAt(
   history: string,
   more: Partial<Omit<HealthFacts, 'waiting'> & Waiting> = {},
 ): string {
-  const { parkedKeys = 0, nextAttemptMs, unansweredMs, endpointPerSecond, ...others } = more
+  const { parkedKeys = 0, nextAttemptMs, unansweredMs, endpointPerSecond, ...rest } = more
+  const { parkedSubjects, ...others } = rest
   const facts: HealthFacts = {
     hasWebhook: true,
     isPaused: false,
@@ -49,7 +50,7 @@ function healthAt(
     log: logOf(history),
     polls: { isWaiting: false, lastBeforeMs: undefined, knownForMs: 0 },
     nowMs: startMs + nowS * 1_000,
-    waiting: { parkedKeys, nextAttemptMs, unansweredMs, endpointPerSecond },
+    waiting: { parkedKeys, parkedSubjects, nextAttemptMs, unansweredMs, endpointPerSecond },
     ...others,
   }
   const { health, reason } = healthOf(facts)
@@ -68,7 +69,7 @@ test('a webhook whose recent attempts have all succeeded is healthy', () => {
   assert.equal(healthAt(3, '...'), 'healthy: all of the last 3 attempts succeeded')
   assert.equal(
     healthAt(5_000, 'x.'),
-    'healthy: no response since the last success 4999 s ago',
+    'healthy: no response since the last success 83 min ago',
     'a failure long ago is forgiven',
   )
 })
@@ -81,7 +82,7 @@ test('a delivery without a response is reported before it fails', () => {
   for (const history of ['', '.']) {
     assert.equal(
       healthAt(28, history, { unansweredMs: 27_400 }),
-      'degraded: the endpoint does not respond; a delivery has had no response for 27 s',
+      'degraded: endpoint does not respond; a delivery has had no response for 27 s',
     )
   }
   assert.equal(
@@ -96,51 +97,54 @@ test('a delivery without a response is reported before it fails', () => {
   )
   assert.equal(
     healthAt(812, '.xxx', { parkedKeys: 3, nextAttemptMs: startMs + 852_001, unansweredMs: 2_000 }),
-    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, a delivery has had no response for 2 s, next attempt in 41 s',
+    'failing: Connection refused; 3 failures in 13 min, the last success 13 min ago; 3 keys wait, a delivery has had no response for 2 s, next attempt in 41 s',
   )
 })
 
 test('failures between successes make a webhook degraded', () => {
-  assert.equal(healthAt(4, '.x.'), 'degraded: 1 of the last 3 attempts failed: Connection refused')
-  assert.equal(healthAt(4, '.xx'), 'degraded: 2 of the last 3 attempts failed: Connection refused')
+  assert.equal(healthAt(4, '.x.'), 'degraded: Connection refused; 1 of the last 3 attempts failed')
+  assert.equal(healthAt(4, '.xx'), 'degraded: Connection refused; 2 of the last 3 attempts failed')
   assert.equal(
     healthAt(901, '.xx'),
-    'degraded: 2 of the last 2 attempts failed: Connection refused',
+    'degraded: Connection refused; 2 of the last 2 attempts failed',
     'what is long ago counts no more',
   )
 })
 
 test('one or two failures without a later attempt stay a reason, however old', () => {
-  assert.equal(healthAt(5_000, '.x'), 'degraded: the last attempt failed: Connection refused')
+  assert.equal(healthAt(5_000, '.x'), 'degraded: Connection refused; the last attempt failed')
 })
 
 test('a parked key makes a webhook degraded, even if all recent attempts of others succeeded', () => {
   assert.equal(
     healthAt(60, `x${'.'.repeat(50)}`, { parkedKeys: 1, nextAttemptMs: startMs + 100_000 }),
-    'degraded: 1 key failed, others succeed: Connection refused; 1 key waits, next attempt in 40 s',
+    'degraded: Connection refused; others succeed; 1 key waits, next attempt in 40 s',
   )
 })
 
 test('three failures without a success between them make a webhook failing', () => {
   assert.equal(
     healthAt(812, '.xxx', { parkedKeys: 3, nextAttemptMs: startMs + 852_001 }),
-    'failing: no success for 812 s, 3 failures: Connection refused; 3 keys wait, next attempt in 41 s',
+    'failing: Connection refused; 3 failures in 13 min, the last success 13 min ago; 3 keys wait, next attempt in 41 s',
   )
   assert.equal(
     healthAt(812, 'xxxx'),
-    'failing: no success yet in 812 s, 4 failures: Connection refused',
+    'failing: Connection refused; 4 failures in 13 min, no success yet',
   )
   assert.equal(
     healthAt(100_000, 'xxx', { nextAttemptMs: startMs }),
-    'failing: no success yet in 100000 s, 3 failures: Connection refused; next attempt now',
+    'failing: Connection refused; 3 failures in 27 h, no success yet; next attempt now',
   )
-  assert.match(healthAt(5, 'xxx.'), /^degraded: 3 of the last 4 attempts failed/)
+  assert.match(
+    healthAt(5, 'xxx.'),
+    /^degraded: Connection refused; 3 of the last 4 attempts failed/,
+  )
 })
 
 test('a wall clock that is set back causes no negative times', () => {
   assert.equal(
     healthAt(-50, 'xxx'),
-    'failing: no success yet in 0 s, 3 failures: Connection refused',
+    'failing: Connection refused; 3 failures in 0 s, no success yet',
   )
 })
 
@@ -155,7 +159,7 @@ test('a limit of the operator and a recovery are part of every sentence, with wh
   )
   assert.equal(
     healthAt(4, '.xx', { endpointPerSecond: 41.3, pendingCount: 1 }),
-    'degraded: 2 of the last 3 attempts failed: Connection refused; recovering with 41 deliveries a second at present; 1 update waits',
+    'degraded: Connection refused; 2 of the last 3 attempts failed; recovering with 41 deliveries a second at present; 1 update waits',
   )
   assert.equal(
     healthAt(9, '.xxx', {
@@ -164,7 +168,7 @@ test('a limit of the operator and a recovery are part of every sentence, with wh
       pendingCount: 7,
       parkedKeys: 3,
     }),
-    'failing: no success for 9 s, 3 failures: Connection refused; 3 keys wait; limited to 0.5 deliveries a second by the operator; slowed down to 1 delivery a second at present; 7 updates wait',
+    'failing: Connection refused; 3 failures in 8 s, the last success 9 s ago; 3 keys wait; limited to 0.5 deliveries a second by the operator; slowed down to 1 delivery a second at present; 7 updates wait',
   )
 })
 
@@ -185,7 +189,10 @@ test('an endpoint that refuses updates for good is healthy, and ends a failure',
     healthAt(5, 'rrrr'),
     'healthy: the endpoint has refused 4 of the last 4 updates for good',
   )
-  assert.match(healthAt(5, 'xxxr'), /^degraded: 3 of the last 4 attempts failed/)
+  assert.match(
+    healthAt(5, 'xxxr'),
+    /^degraded: Connection refused; 3 of the last 4 attempts failed/,
+  )
   assert.equal(
     healthAt(3, '.r.'),
     'healthy: the endpoint has refused 1 of the last 3 updates for good',
@@ -206,15 +213,15 @@ function polled(polls: Partial<Polls>, pendingCount = 0): string {
 test('a queue without a webhook is unpolled if updates wait and nobody has polled for a minute', () => {
   assert.equal(
     polled({ lastBeforeMs: 3 * 3_600_000, knownForMs: 60_001 }, 11_008),
-    'unpolled: nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h',
+    'unpolled: nobody polls; last polled 3 h ago; 11,008 updates wait, the oldest for 3 h',
   )
   assert.equal(
     polled({ knownForMs: 60_001 }, 1),
-    'unpolled: nobody has polled since the start 60 s ago; 1 update waits, the oldest for 3 h',
+    'unpolled: nobody polls; no poll since the start 60 s ago; 1 update waits, the oldest for 3 h',
   )
   assert.equal(
     polled({}, 1),
-    'undefined: nobody has polled since the start 20 s ago; 1 update waits, the oldest for 3 h',
+    'undefined: no poll since the start 20 s ago; 1 update waits, the oldest for 3 h',
     'nothing is known of the time before the start',
   )
   assert.equal(
@@ -233,12 +240,12 @@ test('a queue without a webhook is unpolled if updates wait and nobody has polle
 test('two programs that poll at the same time are named first, and degrade the health after a minute', () => {
   const polls = { isWaiting: true, lastBeforeMs: 0 }
   const fight = { kind: 'refusal', forMs: 59_999, lastMinute: 40 } as const
-  const text = 'two programs poll: 40 refusals in the last minute; a getUpdates call waits'
+  const text = 'two clients poll at once; 40 refusals in the last minute; a getUpdates call waits'
   assert.equal(polled({ ...polls, fight }), `undefined: ${text}`)
   assert.equal(polled({ ...polls, fight: { ...fight, forMs: 60_000 } }), `degraded: ${text}`)
   assert.match(
     polled({ ...polls, fight: { kind: 'takeover', forMs: 60_000, lastMinute: 1 } }),
-    /^degraded: two programs poll: 1 takeover in the last minute; /,
+    /^degraded: two clients poll at once; 1 takeover in the last minute; /,
   )
 })
 
@@ -247,7 +254,7 @@ test('polls that get the same updates for five minutes and confirm none degrade 
   const repeated = { times: 3, firstBeforeMs: 300_000, lastBeforeMs: 2_000 }
   assert.match(
     polled({ ...polls, repeated }, 7),
-    /^degraded: polls get the same updates since \d\d:\d\d UTC and confirm none; last polled 2 s ago; 7 updates wait/,
+    /^degraded: polls confirm nothing; they get the same updates since \d\d:\d\d UTC; last polled 2 s ago; 7 updates wait/,
   )
   const fine = /^undefined: last polled 2 s ago; 7 updates wait/
   assert.match(polled({ ...polls, repeated: { ...repeated, times: 2 } }, 7), fine)
@@ -255,7 +262,7 @@ test('polls that get the same updates for five minutes and confirm none degrade 
   assert.match(polled({ ...polls, repeated: { ...repeated, lastBeforeMs: 120_001 } }, 7), fine)
   assert.match(
     polled({ ...polls, repeated: { ...repeated, firstBeforeMs: 2 * 86_400_000 } }, 7),
-    /^degraded: polls get the same updates since \d{4}-\d\d-\d\d \d\d:\d\d UTC and confirm none; /,
+    /^degraded: polls confirm nothing; they get the same updates since \d{4}-\d\d-\d\d \d\d:\d\d UTC; /,
   )
 })
 
@@ -263,7 +270,7 @@ test('updates that expire for five minutes though somebody polls degrade the hea
   const polls = { isWaiting: false, lastBeforeMs: 2_000 }
   assert.equal(
     polled({ ...polls, expiring: { count: 1_200, forMs: 720_000 } }),
-    'degraded: updates expire before polls get them: 1,200 in 12 min; last polled 2 s ago',
+    'degraded: updates expire before polls get them; 1,200 in 12 min; last polled 2 s ago',
   )
   assert.equal(
     polled({ ...polls, expiring: { count: 1_200, forMs: 299_999 } }),
@@ -278,7 +285,7 @@ test('a queue is unpolled for an hour after its last update has expired, if nobo
   const facts = { hasWebhook: false, log, polls }
   assert.equal(
     healthAt(3_599, '', facts),
-    'unpolled: nobody has polled for 2 h; the last update expired 59 min ago',
+    'unpolled: nobody polls; last polled 2 h ago; the last update expired 59 min ago',
   )
   assert.equal(healthAt(3_600, '', facts), 'undefined: last polled 2 h ago')
   const lately = { ...facts, polls: { ...polls, lastBeforeMs: 1_000 } }
@@ -288,14 +295,54 @@ test('a queue is unpolled for an hour after its last update has expired, if nobo
 })
 
 test('a webhook whose oldest update gets older is behind, if nothing worse is known', () => {
-  const facts = { isFallingBehind: true, pendingCount: 1_200, oldestAgeS: 1_740 }
+  const facts = { lateness: 'growing', pendingCount: 1_200, oldestAgeS: 1_740 } as const
   assert.equal(
     healthAt(1, '.', facts),
-    'behind: the oldest of 1,200 updates has waited for 29 min, and waits longer and longer; the last attempt succeeded',
+    'behind: updates are 29 min late, and get later; 1,200 updates wait; the last attempt succeeded',
   )
   assert.match(healthAt(812, '.xxx', facts), /^failing: /)
   assert.match(healthAt(1, '.x', facts), /^degraded: /)
   assert.match(healthAt(1, '.', { ...facts, isPaused: true }), /^paused: /)
+})
+
+test('a bot that is half an hour late is behind, though it catches up', () => {
+  const facts = { lateness: 'late', pendingCount: 1, oldestAgeS: 3_250 } as const
+  assert.equal(
+    healthAt(1, '.', facts),
+    'behind: updates are 54 min late; 1 update waits; the last attempt succeeded',
+  )
+  const polls = { isWaiting: false, lastBeforeMs: 1_000, knownForMs: 3_600_000 }
+  assert.equal(
+    healthAt(1, '', { ...facts, hasWebhook: false, polls }),
+    'behind: updates are 54 min late; last polled 1 s ago; 1 update waits, the oldest for 54 min',
+  )
+  const unpolled = { ...facts, hasWebhook: false, polls: { ...polls, lastBeforeMs: 3_600_000 } }
+  assert.match(healthAt(1, '', unpolled), /^unpolled: nobody polls; /)
+})
+
+test('the cause comes first: what the endpoint answers, in the tense of what it does now', () => {
+  const log = (history: string): AttemptLog =>
+    logOf(history, 'Wrong response from the webhook: 502 Bad Gateway')
+  assert.equal(
+    healthAt(600, '', { log: log('xxx') }),
+    'failing: endpoint answers 502 Bad Gateway; 3 failures in 10 min, no success yet',
+  )
+  assert.match(
+    healthAt(4, '', { log: log('.x.') }),
+    /^degraded: endpoint answered 502 Bad Gateway;/,
+  )
+  const odd = 'Wrong response from the webhook: not HTTP/1.1'
+  assert.match(healthAt(4, '', { log: logOf('xxx', odd) }), /: endpoint answers wrongly: not HTTP/)
+})
+
+test('ordering keys are called chats and users where they are', () => {
+  const waits = (parkedKeys: number, chats: number, users: number): string | undefined =>
+    healthAt(9, 'xxx', { parkedKeys, parkedSubjects: { chats, users } }).split('; ')[2]
+  assert.equal(waits(4, 4, 0), '4 chats wait')
+  assert.equal(waits(1, 0, 1), '1 user waits')
+  assert.equal(waits(2, 1, 1), '1 chat and 1 user wait')
+  assert.equal(waits(3, 2, 0), '2 chats and 1 other key wait')
+  assert.equal(waits(3, 0, 0), '3 keys wait')
 })
 
 test('failures that an earlier process has stored are at least so many', () => {
@@ -303,7 +350,7 @@ test('failures that an earlier process has stored are at least so many', () => {
   log.restore(logOf('.xxx').stored()!)
   assert.equal(
     healthAt(812, '', { log }),
-    'failing: no success for 812 s, at least 3 failures: Connection refused',
+    'failing: Connection refused; at least 3 failures in 13 min, the last success 13 min ago',
   )
 })
 
@@ -312,14 +359,14 @@ test('a paused relay is in the sentence of any queue, and makes a word that was 
   const polls = { isWaiting: true, lastBeforeMs: 0, knownForMs: 0 }
   assert.equal(
     healthAt(1, '.', { troubles }),
-    'degraded: the last attempt succeeded; the relay is paused: Somebody else polls',
+    'degraded: the relay is paused: Somebody else polls; the last attempt succeeded',
   )
   assert.equal(
     healthAt(1, '', { hasWebhook: false, polls, troubles }),
-    'degraded: a getUpdates call waits; the relay is paused: Somebody else polls',
+    'degraded: the relay is paused: Somebody else polls; a getUpdates call waits',
   )
   assert.match(
     healthAt(812, '.xxx', { troubles }),
-    /^failing: no success for .*; the relay is paused: Somebody else polls$/,
+    /^failing: Connection refused; .*; the relay is paused: Somebody else polls$/,
   )
 })

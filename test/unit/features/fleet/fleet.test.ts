@@ -178,7 +178,7 @@ test('a bot whom nobody polls is unpolled, also when it has left memory, and is 
   const reasonOf = async () => (await bots.registry.report(100)).queue.webhook.healthReason
   assert.equal(
     await reasonOf(),
-    'nobody has polled for 4 min; 1 update waits, the oldest for 3 min',
+    'nobody polls; last polled 4 min ago; 1 update waits, the oldest for 3 min',
     'not since the start',
   )
   const { counts } = await fleetSums(bots.fleet)
@@ -209,14 +209,14 @@ test('a bot that gets the same updates for minutes is degraded and reported, and
   const { queue } = await bots.registry.report(100)
   assert.match(
     queue.webhook.healthReason,
-    /^polls get the same updates since .* and confirm none; /,
+    /^polls confirm nothing; they get the same updates since /,
   )
   const reports = bots.events.filter(({ type }) => type.startsWith('bot.'))
   assert.deepEqual(
     reports.map(({ type, botId }) => [type, botId]),
     [['bot.degraded', 100]],
   )
-  assert.match(reports[0]?.reason ?? '', /^polls get the same updates since /)
+  assert.match(reports[0]?.reason ?? '', /^polls confirm nothing; /)
 })
 
 test('a webhook whose oldest update gets older is behind, until it works off its backlog', async () => {
@@ -228,7 +228,7 @@ test('a webhook whose oldest update gets older is behind, until it works off its
   await bots.clock.advance(2 * 60_000)
   assert.deepEqual(await select(bots, { state: 'behind' }), [100])
   const { queue } = await bots.registry.report(100)
-  assert.match(queue.webhook.healthReason, /^the oldest of 1 update has waited for 7 min/)
+  assert.match(queue.webhook.healthReason, /^updates are 7 min late, and get later; 1 update waits/)
   assert.equal((await fleetSums(bots.fleet)).counts.health.behind, 1)
 })
 
@@ -498,9 +498,9 @@ test('the last poll of a bot is known after a restart, and nobody is unpolled be
   await before.clock.advance(lastPollsPeriodMs + fleetGaugesPeriodMs)
   await before.close()
   const after = await open({ clock, store: () => store, times })
-  const { queue: report } = await after.registry.report(100)
-  assert.match(report.webhook.healthReason, /^(?:last|nobody has) polled .*6\d s/)
   assert.deepEqual(await select(after, { state: 'unpolled' }), [])
+  const { queue: report } = await after.registry.report(100)
+  assert.match(report.webhook.healthReason, /^last polled 6\d s/)
   await after.clock.advance(120_000)
   assert.deepEqual(await select(after, { state: 'unpolled' }), [100])
   await after.close()
@@ -547,3 +547,22 @@ test('a trouble that was reported before a restart is not reported again, and it
 function typesOf({ events }: BotsLife): readonly string[] {
   return events.map(({ type }) => type).filter((type) => type.startsWith('bot.'))
 }
+
+test('a polled bot whose updates are half an hour old is behind, and not while nobody polls it', async () => {
+  const bots = await open()
+  const token = await bots.register(100)
+  await bots.push(bots.request(100))
+  await bots.clock.advance(40 * 60_000)
+  assert.deepEqual(await select(bots, { state: 'unpolled' }), [100])
+  const queue = await bots.queueOf(token)
+  await queue.poller.poll(poll, presence)
+  await bots.clock.advance(15_000)
+  assert.deepEqual(await select(bots, { state: 'behind' }), [])
+  for (let minute = 0; minute < 3; minute++) {
+    await queue.poller.poll(poll, presence)
+    await bots.clock.advance(50_000)
+  }
+  assert.deepEqual(await select(bots, { state: 'behind' }), [100])
+  const { queue: report } = await bots.registry.report(100)
+  assert.match(report.webhook.healthReason, /^updates are 42 min late, and get later; last polled/)
+})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { botSentence } from '../../../../src/page/bots/bot-sentence.ts'
+import { botSentence, troubleText } from '../../../../src/page/bots/bot-sentence.ts'
 
 const nowS = 1_800_000_000
 const well = {
@@ -30,15 +30,15 @@ test('a bot in trouble says it once, and in units that people read', () => {
     ...well,
     health: 'failing',
     health_reason:
-      'no success for 8112 s, 17 failures: Connection refused; 3 keys wait, next attempt in 41 s',
+      'Connection refused; 17 failures in 2 h, no success yet; 3 chats wait, next attempt in 41 s',
     pending: 1_204,
     oldest_age: 8_112,
     last_error_date: nowS - 4,
     last_error_message: 'Connection refused',
   } as const
   assert.deepEqual(botSentence(failing, nowS), {
-    lead: 'No success for 2 h, 17 failures: Connection refused.',
-    more: '3 keys wait, next attempt in 41 s. 1,204 updates wait, the oldest for 2 h.',
+    lead: 'Connection refused.',
+    more: '17 failures in 2 h, no success yet. 3 chats wait, next attempt in 41 s. 1,204 updates wait, the oldest for 2 h.',
   })
 })
 
@@ -47,12 +47,33 @@ test('what the server has said of waiting updates is not said again', () => {
     ...well,
     mode: 'polling',
     health: 'unpolled',
-    health_reason: 'nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h',
+    health_reason: 'nobody polls; last polled 3 h ago; 11,008 updates wait, the oldest for 3 h',
     pending: 11_008,
     oldest_age: 10_900,
   } as const
   assert.deepEqual(botSentence(polled, nowS), {
-    lead: 'Nobody has polled for 3 h.',
-    more: '11,008 updates wait, the oldest for 3 h.',
+    lead: 'Nobody polls.',
+    more: 'Last polled 3 h ago. 11,008 updates wait, the oldest for 3 h.',
   })
+})
+
+test('a list of troubles says the cause alone, and the facts after it', () => {
+  assert.deepEqual(
+    troubleText({
+      health_reason: 'endpoint answers 502 Bad Gateway; 44 failures in 10 min; 4 chats wait',
+    }),
+    { lead: 'Endpoint answers 502 Bad Gateway', more: '44 failures in 10 min, 4 chats wait' },
+  )
+  assert.deepEqual(troubleText({ health_reason: null }), { lead: '', more: '' })
+})
+
+test('a failure that the cause names is not said again', () => {
+  const answered = {
+    ...well,
+    health: 'failing',
+    health_reason: 'endpoint answers 502 Bad Gateway; 3 failures in 10 min',
+    last_error_date: nowS - 4,
+    last_error_message: 'Wrong response from the webhook: 502 Bad Gateway',
+  } as const
+  assert.doesNotMatch(botSentence(answered, nowS).more, /last failure/)
 })

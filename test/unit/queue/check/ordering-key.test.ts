@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { checkRows, loadNativeCheck } from '../../../../src/queue/check/check-batch.ts'
-import { deriveOrderingKey } from '../../../../src/queue/check/ordering-key.ts'
+import { deriveOrderingKey, subjectOfKey } from '../../../../src/queue/check/ordering-key.ts'
 import { producerKey, UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { type UpdateType, updateTypes } from '../../../../src/kit/update-types.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
@@ -278,3 +278,17 @@ function nativeKeyOf(json: string): string {
   checkRows(rows)
   return rows.orderingKeyOf(0)
 }
+
+test('a stored key tells whether it is the key of a chat or of a user', () => {
+  const subject = (type: string, payload: unknown): unknown => subjectOfKey(keyIn(type, payload))
+  assert.equal(subject('message', { chat: { id: 7 } }), 'chat')
+  assert.equal(
+    subject('business_message', { business_connection_id: 'a', chat: { id: 7 } }),
+    'chat',
+  )
+  assert.equal(subject('callback_query', { from: { id: 7 } }), 'user')
+  assert.equal(subject('chat_member', { new_chat_member: { user: { id: 7 } } }), 'user')
+  assert.equal(subject('poll', { id: '7' }), undefined)
+  assert.equal(subjectOfKey(producerKey('m7')), undefined)
+  assert.equal(subjectOfKey(''), undefined)
+})
