@@ -335,9 +335,11 @@ test('the cause comes first: what the endpoint answers, in the tense of what it 
   assert.match(healthAt(4, '', { log: logOf('xxx', odd) }), /: endpoint answers wrongly: not HTTP/)
 })
 
+function waits(parkedKeys: number, chats: number, users: number): string | undefined {
+  return healthAt(9, 'xxx', { parkedKeys, parkedSubjects: { chats, users } }).split('; ')[2]
+}
+
 test('ordering keys are called chats and users where they are', () => {
-  const waits = (parkedKeys: number, chats: number, users: number): string | undefined =>
-    healthAt(9, 'xxx', { parkedKeys, parkedSubjects: { chats, users } }).split('; ')[2]
   assert.equal(waits(4, 4, 0), '4 chats wait')
   assert.equal(waits(1, 0, 1), '1 user waits')
   assert.equal(waits(2, 1, 1), '1 chat and 1 user wait')

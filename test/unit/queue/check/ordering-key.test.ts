@@ -279,8 +279,11 @@ function nativeKeyOf(json: string): string {
   return rows.orderingKeyOf(0)
 }
 
+function subject(type: string, payload: unknown): unknown {
+  return subjectOfKey(keyIn(type, payload))
+}
+
 test('a stored key tells whether it is the key of a chat or of a user', () => {
-  const subject = (type: string, payload: unknown): unknown => subjectOfKey(keyIn(type, payload))
   assert.equal(subject('message', { chat: { id: 7 } }), 'chat')
   assert.equal(
     subject('business_message', { business_connection_id: 'a', chat: { id: 7 } }),
