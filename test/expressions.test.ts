@@ -19,10 +19,6 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'each run begins after two slashes and ends at the next one; only the operator sets options',
   ],
   [
-    String.raw`src/page/bots/bot-sentence.ts /\b(\d{3,}) s\b/g`,
-    'a run of digits has one edge of a word at which it can begin',
-  ],
-  [
     String.raw`src/http/multipart.ts /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i`,
     'each part begins after a semicolon or a quotation mark, and ends before the next one',
   ],
