@@ -9,7 +9,10 @@
  */
 import { type Access, assertAllBots, assertScope, botRefusal } from '../api/access.ts'
 import { PostboteError } from '../kit/errors.ts'
-import type { Operation } from '../api/operation.ts'
+import type { Operation, Subject } from '../api/operation.ts'
+
+/** Calls about no bot, and those whose handler checks each bot by itself. */
+const checkedLater: ReadonlySet<Subject> = new Set(['own', 'pairs', 'nobody'])
 
 /**
  * Checks that the sender of a request may make the call.
@@ -32,5 +35,5 @@ export function assertMay(
     // A path that names no bot is refused by its route for any key without restrictions, and here for the others.
     const refusal = botRefusal(access, /^\d{1,16}$/.test(botId ?? '') ? Number(botId) : -1)
     if (refusal !== undefined) throw refusal
-  } else if (about !== 'pairs' && about !== 'nobody') assertAllBots(access)
+  } else if (!checkedLater.has(about)) assertAllBots(access)
 }

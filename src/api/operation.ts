@@ -28,13 +28,14 @@ import type { PortalRight, NeededScope } from '../kit/rights.ts'
  *
  *     bot     the bot in the path, which leads to the worker that has the bot; a key must be for it
  *     queue   as `bot`, and one of its queues: `test` in the query selects that of its /test/ namespace
+ *     own     the bots that a key is for: the handler leaves out all others, and tells nothing of them
  *     pairs   the bots of a stream; the stream checks a key for each pair
  *     fleet   all bots, so a key for some bots may not make it
  *     keys    the keys of the API, which the worker of one shard has; a key for some bots may not make it
  *     shard   the shard in the path, which leads to its worker; a key for some bots may not make it
  *     nobody  no bot: any key may make it that has the scope
  */
-export type Subject = 'bot' | 'queue' | 'pairs' | 'fleet' | 'keys' | 'shard' | 'nobody'
+export type Subject = 'bot' | 'queue' | 'own' | 'pairs' | 'fleet' | 'keys' | 'shard' | 'nobody'
 
 /** The path of a bot, below which most calls are. */
 export const botPath = '/v1/bots/:id'

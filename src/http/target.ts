@@ -33,7 +33,7 @@ export interface FileTarget {
 }
 
 /** The methods that this server implements (own-methods.ts), in lower case. */
-const ownMethodNames = [
+export const ownMethodNames = [
   'getupdates',
   'setwebhook',
   'deletewebhook',

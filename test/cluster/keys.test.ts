@@ -79,12 +79,23 @@ test('a key for some bots may not touch others, and its calls about all bots are
     ['GET', `/v1/bots/${other}`],
     ['DELETE', `/v1/bots/${other}`],
     ['GET', `/v1/bots/0${other}`],
-    ['GET', '/v1/bots'],
     ['GET', '/v1/summary'],
+    ['GET', '/v1/history'],
+    ['GET', '/v1/events'],
     ['GET', '/metrics'],
   ] as const) {
     const { status, body } = await user.call(method, path)
     assert.deepEqual([status, body.error.code], [403, 'KEY_LACKS_BOT'], path)
+  }
+  for (const query of ['', '?limit=1', '?sort=pending', `?search=${other}`, `?after=${mine}`]) {
+    const { text: listed, body: list } = await user.call('GET', `/v1/bots${query}`)
+    assert.doesNotMatch(listed, new RegExp(`${other}`))
+    const found = list.bots.map((each: { bot_id: number }) => each.bot_id)
+    assert.deepEqual(
+      found,
+      query.includes(`${other}`) || query.includes('after') ? [] : [mine],
+      query,
+    )
   }
   const bot = { bot_id: mine, first_name: 'Test', username: 'test_bot' }
   const registered = await user.call('POST', '/v1/bots', bot)

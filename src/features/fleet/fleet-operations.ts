@@ -10,7 +10,7 @@ export const fleetOperations = declareOperations('bots', {
   listBots: {
     route: 'GET /v1/bots',
     scope: 'read',
-    about: 'fleet',
+    about: 'own',
     command: 'bots list',
     columns: [
       'bot_id',
@@ -28,7 +28,7 @@ export const fleetOperations = declareOperations('bots', {
     more: '#all-bots',
     summary: 'Lists bots with their state, all of them or a selection',
     description:
-      'The list is in the order of ids. With `sort` it is in that order and has no next page, so `after` is refused.',
+      'The list is in the order of ids. With `sort` it is in that order and has no next page, so `after` is refused. A key for some bots gets only these.',
     query: () => ({
       after: is.listAfter(botIdMax),
       limit: is.listLimit(listedPerPageMax, 100),

@@ -33,6 +33,7 @@ import {
 } from '../../links/ask/ask-workers.ts'
 import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
+import { requestAccess } from '../../access/request-access.ts'
 import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 
 export type FleetApi = Pick<PrivateApiParts, 'isFirstWorker' | 'minutes' | 'shards' | 'totals'> &
@@ -64,9 +65,14 @@ interface SummaryPart {
   readonly minutes?: readonly ServerMinute[] | undefined
 }
 
+/** A question about the bots that a key is for. */
+type OwnQuery = FleetQuery & { readonly bots: readonly number[] }
+
 export const fleetQuestions = {
   /** Which bots of its shards match? */
   bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(fleetOperations.listBots)),
+  /** Which of these bots match? */
+  ownBots: asks<OwnQuery, BotList>('own-bot-list'),
   /** What are the sums of its bots, for each shard? */
   summary: asks<undefined, SummaryPart>('summary'),
 }
@@ -87,6 +93,7 @@ function answersOf(
 ): AnswersTo<typeof fleetQuestions> {
   return {
     bots: (query) => (isPlain(query) ? fleet.page(query) : fleet.list(query)),
+    ownBots: ({ bots, ...query }) => fleet.list(query, new Set(bots)),
     summary: async () => ({
       sums: await fleet.summary(),
       counters: isFirstWorker ? shownCountersOf(totals()) : undefined,
@@ -105,9 +112,13 @@ async function listBots(
       'after: expected none with sort, because only a list in the order of ids has a next page; use limit'
     throw new PostboteError('BAD_REQUEST', { detail })
   }
-  const answers = await (isPlain(query) ? askUntilAllAnswer : askForBots)(options, request, query)
+  const access = requestAccess(request)
+  const own = access === 'root' ? undefined : access.bots
+  const answers = await askForList(options, request, { ...query, bots: own && [...own] })
   measureRest(request)
-  const found = answers.flatMap(({ answer }) => answer.bots)
+  const found = answers.flatMap(({ answer }) =>
+    answer.bots.filter(({ botId }) => own?.has(botId) !== false),
+  )
   // Two workers answer for a shard that moves from one to the other.
   const distinct = new Map(found.map((bot) => [bot.botId, bot]))
   const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
@@ -119,6 +130,20 @@ async function listBots(
     })),
     missing_shards: fieldValues.missingShards(options.shards, covered),
   }
+}
+
+async function askForList(
+  options: Options,
+  request: FastifyRequest,
+  { bots, ...query }: FleetQuery & { readonly bots: readonly number[] | undefined },
+): Promise<readonly WorkerAnswer<BotList>[]> {
+  if (bots === undefined) {
+    return (isPlain(query) ? askUntilAllAnswer : askForBots)(options, request, query)
+  }
+  const owners = options.ownersOf(request)
+  const costMs = options.fleet.questionCostMs(Math.min(query.limit, bots.length))
+  const paid = { payer: request.payer, costMs }
+  return askWorkers({ ...options, owners, paid }, fleetQuestions, 'ownBots', { ...query, bots })
 }
 
 async function askForBots(

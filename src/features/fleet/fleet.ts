@@ -199,14 +199,18 @@ export class Fleet {
     return pageOfAll(shards, page, (shard, botId) => this.statusOf(shard, botId))
   }
 
-  /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
-  async list(query: FleetQuery): Promise<BotList> {
+  /**
+   * Returns the bots that a query selects, and the numbers of the shards that were searched.
+   *
+   * @param own - the only bots that it may select; default: all
+   */
+  async list(query: FleetQuery, own?: ReadonlySet<number>): Promise<BotList> {
     const searched = await this.#settled()
     const first = new FirstInOrder<FoundBot>(fleetOrder(query.sort), query.limit)
     const isFound = query.search === undefined ? undefined : searchFor(query.search)
     await this.#visit(searched, (row, of) => {
       const { queue } = row
-      if (!row.isRegistered || queue <= query.after) return
+      if (!row.isRegistered || queue <= query.after || own?.has(queue) === false) return
       if (query.prefix !== undefined && !hasPrefix(query.prefix, row)) return
       if (isFound?.(row) === false) return
       const status = this.#statusOf(row, of)

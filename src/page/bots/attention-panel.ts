@@ -21,6 +21,11 @@ const shownMax = 5
 const arrivalMsMax = 2_000
 type Trouble = (typeof severities)[number]
 
+/** What the panel is told of all bots. */
+export type AttentionSums = Pick<SummaryShape, 'bots' | 'paused' | 'dead_letters'> & {
+  readonly health: Readonly<Record<Trouble, number>>
+}
+
 interface TroubledBot {
   readonly state: Trouble
   readonly listed: ListedBotShape
@@ -36,7 +41,7 @@ interface TroubledBot {
 export function attentionPanel(
   context: PageContext,
   onMore: (state: Trouble) => void,
-): PagePart<SummaryShape | undefined> {
+): PagePart<AttentionSums | undefined> {
   const { api, atEnd, clock, poll } = context
   const rows = new Map<number, TroubleRow>()
   const list = element('ul', { class: 'attention' })
@@ -44,9 +49,9 @@ export function attentionPanel(
   const well = element('p', { class: 'well', hidden: true })
   const more = element('div', { class: 'buttons' })
   const title = element('h2', {}, 'Needs attention')
-  let summary: SummaryShape | undefined
+  let summary: AttentionSums | undefined
 
-  const show = (troubled: readonly TroubledBot[], sums: SummaryShape): void => {
+  const show = (troubled: readonly TroubledBot[], sums: AttentionSums): void => {
     waiting.hidden = true
     root.classList.remove('arriving')
     const ids = new Set(troubled.map(({ listed }) => listed.bot_id))
@@ -69,7 +74,7 @@ export function attentionPanel(
     setElementText(title, count === 0 ? 'Nothing needs attention' : 'Needs attention')
     showMore(count > troubled.length ? sums : undefined)
   }
-  const showMore = (sums: SummaryShape | undefined): void => {
+  const showMore = (sums: AttentionSums | undefined): void => {
     const states = sums === undefined ? [] : severities.filter((state) => sums.health[state] > 0)
     more.hidden = states.length === 0
     const texts = states.map((state) => `Show all ${formatCount(sums?.health[state])} ${state}`)
@@ -104,7 +109,7 @@ export function attentionPanel(
 
 async function troubledBots(
   api: PageContext['api'],
-  { health }: SummaryShape,
+  { health }: AttentionSums,
 ): Promise<readonly TroubledBot[]> {
   const found: Pick<TroubledBot, 'state' | 'listed'>[] = []
   for (const state of severities) {
@@ -123,7 +128,7 @@ async function troubledBots(
   )
 }
 
-function wellText({ bots, paused, dead_letters: letters }: SummaryShape): string {
+function wellText({ bots, paused, dead_letters: letters }: AttentionSums): string {
   if (bots === 0) return 'No bot is registered yet.'
   const which = bots === 1 ? 'The bot is well' : `All ${formatCount(bots)} bots are well`
   const notes = [

@@ -1,11 +1,16 @@
 /** The first page: what needs attention, the sums, the last day, and all bots. */
-import { attentionPanel } from './attention-panel.ts'
+import { attentionPanel, type AttentionSums } from './attention-panel.ts'
 import { botTable } from './bot-table.ts'
 import { dayPanel } from '../bot/day-panel.ts'
-import { element } from '../elements/element.ts'
+import { cardElement, element } from '../elements/element.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { serverPanel } from '../server/server-panel.ts'
 import type { RightsShape } from '../frame/shapes.ts'
+
+/** As many bots as a key may be for. */
+const ownBotsMax = 1_000
+/** Chosen: each of the bots is looked at for the sums of a key. */
+const ownSumsPauseMs = 10_000
 
 export function overviewView(context: PageContext): PageView {
   const bots = botTable(context)
@@ -35,19 +40,37 @@ export function overviewView(context: PageContext): PageView {
   return { title: 'Overview', root }
 }
 
-/** The first page for a key that may not see all bots: what the key may do, and its bots. */
-export function rightsView({ name, scopes, bots }: RightsShape): PageView {
-  const root = element(
-    'section',
-    { class: 'card' },
-    element('h1', {}, `Your key: ${name ?? ''}`),
-    element('p', {}, `Its scopes: ${scopes.join(', ')}.`),
-    bots === null ? element('p', {}, 'To see bots, a key needs the scope read.') : botList(bots),
-  )
-  return { title: 'Your key', root }
+/** The first page for a key that may not see all bots: its own ones, or what the key may do if it reads none. */
+export function rightsView(context: PageContext, rights: RightsShape): PageView {
+  const { bots: own, scopes, name } = rights
+  const title = `Your key: ${name ?? ''}`
+  const heading = element('div', { class: 'heading' }, element('h1', {}, title))
+  const scopesText = `Its scopes: ${scopes.join(', ')}.`
+  if (own === null || !context.may('read')) {
+    const text = element('p', {}, `${scopesText} To see bots, a key needs the scope read.`)
+    return { title, root: element('div', {}, heading, cardElement('Rights', text)) }
+  }
+  const bots = botTable(context)
+  const attention = attentionPanel(context, (state) => bots.select(state))
+  context.poll(ownSumsPauseMs, async () => attention.show(await sumsOf(context.api)))
+  const text = `${scopesText} It is for ${own.length === 1 ? '1 bot' : `${own.length} bots`}.`
+  const about = element('p', { class: 'faint lead' }, text)
+  return { title, root: element('div', {}, heading, about, attention.root, bots.root) }
 }
 
-function botList(bots: readonly number[]): HTMLElement {
-  const links = bots.map((id) => element('li', {}, element('a', { href: `#/bots/${id}` }, `${id}`)))
-  return element('div', {}, element('p', {}, 'Its bots:'), element('ul', {}, ...links))
+/** Returns the sums of the bots of a key that may not ask for those of all. A key has no more bots than a list. */
+async function sumsOf(api: PageContext['api']): Promise<AttentionSums> {
+  const { bots } = await api.call('listBots', { query: { limit: ownBotsMax, details: true } })
+  const count = (word: string): number => bots.filter(({ health }) => health === word).length
+  return {
+    bots: bots.length,
+    paused: bots.filter(({ paused }) => paused === true).length,
+    dead_letters: bots.reduce((sum, bot) => sum + (bot.dead_letters ?? 0), 0),
+    health: {
+      failing: count('failing'),
+      unpolled: count('unpolled'),
+      degraded: count('degraded'),
+      behind: count('behind'),
+    },
+  }
 }

@@ -138,7 +138,7 @@ export class DashboardApp {
     if (route.page === 'bot') return botView(context, route)
     const { scope, view } = listPages[route.page]
     if (context.seesAll && context.may(scope)) return view(context)
-    return route.page === 'bots' ? rightsView(this.#rights) : unknownView()
+    return route.page === 'bots' ? rightsView(context, this.#rights) : unknownView()
   }
 
   #open(make: (context: PageContext) => PageView): void {

@@ -95,7 +95,7 @@ function noUpdates(hasKey: boolean): HTMLElement {
   return emptyState({
     title: 'No such updates.',
     text: hasKey ? `${when}${how}` : when,
-    ...(hasKey ? { command: 'postbote --retain 1d --retain-bytes 64M' } : {}),
+    ...(hasKey ? { command: 'postbote serve --retain 1d --retain-bytes 64MiB' } : {}),
     isHidden: true,
   })
 }

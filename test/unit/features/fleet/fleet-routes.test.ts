@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
+import type { Access } from '../../../../src/api/access.ts'
 import { ownerWaitMsMax } from '../../../../src/api/limits.ts'
 import { forEachMetric, type MetricName } from '../../../../src/kit/metrics.ts'
 import type { ShardSums } from '../../../../src/features/fleet/fleet-counts.ts'
@@ -34,8 +35,10 @@ async function setUp(place: 'another node' | 'this node' = 'another node') {
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
   const payer = new TestPayer()
+  const sender: { access: Access } = { access: 'root' }
   app.addHook('onRequest', async (request) => {
     request.payer = payer
+    request.access = sender.access
   })
   addFleetRoutes(app, bots.fleet, {
     isFirstWorker: true,
@@ -71,7 +74,19 @@ async function setUp(place: 'another node' | 'this node' = 'another node') {
     else await bots.clock.advance(workersAnswerMs)
     return response
   }
-  return { bots, app, asked, get, payer }
+  return { bots, app, asked, get, payer, sender }
+}
+
+const someKey: Exclude<Access, 'root'> = {
+  id: '0123456789abcdef',
+  name: 'tenant',
+  secretTag: '',
+  scopes: new Set(['read']),
+  bots: undefined,
+  updatesPerSecond: undefined,
+  requestsPerSecond: undefined,
+  endsAtMs: Infinity,
+  limitSlot: 0,
 }
 
 const otherBot = {
@@ -109,6 +124,39 @@ test('a sorted list has no next page: a place in it is refused before any worker
   const response = await app.inject({ url: '/v1/bots?sort=pending&after=100' })
   assert.match(response.body, /BAD_REQUEST.*after: expected none with sort/)
   assert.equal(asked.length, 0)
+})
+
+test('a key for some bots is told of these alone, whatever it asks and whatever another worker answers', async () => {
+  const { bots, asked, get, sender } = await setUp()
+  for (const botId of [100, 101, 103]) await bots.register(botId)
+  await bots.push(bots.request(100), bots.request(103), bots.request(103))
+  sender.access = { ...someKey, bots: new Set([100, 102, 104]) }
+  const other = { bots: [otherBot, { ...otherBot, botId: 105 }], shards: [2] }
+  for (const [query, expected] of [
+    ['', [100, 102]],
+    ['?sort=pending&details=true', [102, 100]],
+    ['?sort=pending&limit=1', [102]],
+    ['?limit=1', [100]],
+  ] as const) {
+    const { body } = await get(`/v1/bots${query}`, other)
+    assert.deepEqual(
+      body.bots.map((bot: { bot_id: number }) => bot.bot_id),
+      expected,
+      query,
+    )
+    assert.equal(body.missing_shards, undefined)
+  }
+  const { bots: found } = (await get('/v1/bots?search=103', { bots: [], shards: [2] })).body
+  assert.deepEqual(found, [])
+  assert(asked.every(({ path }) => path === '/internal/own-bot-list'))
+})
+
+test('a worker that does not answer a key for some bots is named, also in the plain list', async () => {
+  const { bots, get, sender } = await setUp()
+  await bots.register(100)
+  sender.access = { ...someKey, bots: new Set([100, 102]) }
+  const { status, body } = await get('/v1/bots')
+  assert.deepEqual([status, body.bots.length, body.missing_shards], [200, 1, [2]])
 })
 
 test('a list with details has dead letters and the last activity, and asks the workers nothing new', async () => {

@@ -45,6 +45,11 @@ const sent: {
     '/internal/bot-list?state=failing&after=7&limit=3',
     '',
   ],
+  ownBots: [
+    { search: 'shop', after: 0, limit: 3, bots: [7, 9] },
+    '/internal/own-bot-list',
+    '{"search":"shop","after":0,"limit":3,"bots":[7,9]}',
+  ],
   summary: [undefined, '/internal/summary', ''],
   history: [{ minutes: 60 }, '/internal/history?minutes=60', ''],
   botsNamed: [{ username: 'one_bot' }, '/internal/bots-named?username=one_bot', ''],
