@@ -1,7 +1,7 @@
 /** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
 
 import type { Config } from '../../config/config.ts'
-import type { Clock } from '../../kit/clock.ts'
+import { type Clock, sleep } from '../../kit/clock.ts'
 import {
   type EventPage,
   type EventQuestion,
@@ -21,6 +21,9 @@ import { type EventTarget, eventDispatcher, type SharedSender } from './event-di
 import { EventGate, type SendEvents } from './event-gate.ts'
 import { secretPrefix } from './event-secrets.ts'
 import { type EventFeed, EventSender } from './event-sender.ts'
+
+/** Events wait no longer for the names of their bots. Chosen: nobody notices, and a read of a sound disk takes milliseconds. */
+const usernamesMs = 1_000
 
 /** Returns the username of a bot of this worker, which may be on disk; undefined if it cannot be known now. */
 export type UsernameOf = (botId: number) => Promise<string | undefined>
@@ -50,7 +53,7 @@ export class WorkerEvents {
     this.#primary = primary
     this.#target = target
     const send: SendEvents = async (events) => {
-      const named = await withUsernames(events, usernameOf)
+      const named = await withUsernames(surroundings.clock, events, usernameOf)
       await primary.call('reportEvents', [named])
     }
     this.#gate = new EventGate(surroundings, send)
@@ -95,15 +98,20 @@ export class WorkerEvents {
   }
 }
 
-/** An event may tell of a bot that is not in memory, such as one that nobody polls. */
+/** An event may tell of a bot that is not in memory, such as one that nobody polls, and of a disk that does not respond. */
 async function withUsernames(
+  clock: Clock,
   events: readonly NewOperatorEvent[],
   usernameOf: UsernameOf,
 ): Promise<readonly NewOperatorEvent[]> {
+  const over = new AbortController()
+  const late = sleep(clock, usernamesMs, over.signal).then(() => undefined)
   const names = new Map<number, string | undefined>()
   for (const { botId } of events) {
-    if (botId !== undefined && !names.has(botId)) names.set(botId, await usernameOf(botId))
+    if (botId === undefined || names.has(botId)) continue
+    names.set(botId, await Promise.race([usernameOf(botId), late]))
   }
+  over.abort()
   return events.map((event) => ({ ...event, username: names.get(event.botId ?? 0) }))
 }
 
