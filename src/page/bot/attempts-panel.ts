@@ -2,7 +2,7 @@
 
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { type Child, cardElement, element } from '../elements/element.ts'
-import { formatCount, formatExact } from '../elements/format.ts'
+import { formatCount, formatExact, formatMs } from '../elements/format.ts'
 import {
   badgeElement,
   type Facts,
@@ -135,7 +135,7 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
 
 /** How long an attempt took. */
 export function durationText({ duration_ms: ms }: AttemptShape): string {
-  return `${formatCount(ms)} ms`
+  return formatMs(ms)
 }
 
 /** Makes the headers of the request and of the response to an attempt, as far as they are known; undefined if none are. */

@@ -4,7 +4,7 @@ import { badgeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element } from '../elements/element.ts'
-import { formatCount } from '../elements/format.ts'
+import { formatMs } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { EndpointCheckShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
@@ -85,7 +85,7 @@ export function checkPanel({ api }: PageContext, queue: BotQueueName): HTMLEleme
 }
 
 function tookText({ duration_ms: ms }: Step): string {
-  return ms === null ? '–' : `${formatCount(ms)} ms`
+  return formatMs(ms)
 }
 
 function addressElement({

@@ -1,7 +1,7 @@
 /** Two charts of the last day, which the server keeps: how many updates came and went in a second, and how late they were. */
 import { ifOlder } from '../frame/api-client.ts'
 import { element } from '../elements/element.ts'
-import { formatRate } from '../elements/format.ts'
+import { formatMs, formatRate } from '../elements/format.ts'
 import { lineChart } from '../elements/line-chart.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ServerHistoryShape } from '../frame/shapes.ts'
@@ -16,16 +16,16 @@ const shared = {
 }
 
 const rates = [
-  { name: 'pushed', color: 5 },
-  { name: 'confirmed', color: 4 },
-  { name: 'delivered', color: 1 },
-  { name: 'refused', color: 2 },
+  { name: 'pushed', color: 'pushed' },
+  { name: 'confirmed', color: 'confirmed' },
+  { name: 'delivered', color: 'delivered' },
+  { name: 'refused', color: 'failed' },
 ] as const
 const delays = [
-  { name: 'webhooks, p50', color: 1, of: 'webhook', which: 'p50_ms' },
-  { name: 'webhooks, p99', color: 3, of: 'webhook', which: 'p99_ms' },
-  { name: 'polls, p50', color: 5, of: 'polling', which: 'p50_ms' },
-  { name: 'polls, p99', color: 4, of: 'polling', which: 'p99_ms' },
+  { name: 'p50', color: 'p50', of: 'webhook', which: 'p50_ms' },
+  { name: 'p99', color: 'p99', of: 'webhook', which: 'p99_ms' },
+  { name: 'polls p50', color: 'p50', isDashed: true, of: 'polling', which: 'p50_ms' },
+  { name: 'polls p99', color: 'p99', isDashed: true, of: 'polling', which: 'p99_ms' },
 ] as const
 
 type Values = readonly (number | null)[]
@@ -35,14 +35,14 @@ export function dayPanel(context: PageContext): HTMLElement {
     ...shared,
     title: 'Updates per second, last 24 hours',
     lines: rates,
-    formatValue: formatRate,
+    values: 'rate',
   })
   const delayChart = lineChart(context, {
     ...shared,
     title: 'From push to delivery, last 24 hours',
     lines: delays,
     emptyText: 'Nothing was delivered yet.',
-    formatValue: formatMs,
+    values: 'duration',
   })
   context.poll(pauseMs, async () => {
     const history = await context.api.call('getServerHistory', {}).catch(ifOlder)
@@ -83,8 +83,4 @@ function dataOf(
   const notes = values.map((line) => format(line.findLast((value) => value !== null)))
   const noted = names.map(({ name }, nth) => `${name} ${notes[nth]}`)
   return { times: times.slice(0, -1), values, notes, sentence: `last minute ${noted.join(', ')}` }
-}
-
-function formatMs(ms: number | null | undefined): string {
-  return typeof ms === 'number' ? `${formatRate(ms)} ms` : '–'
 }

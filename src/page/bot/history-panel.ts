@@ -1,21 +1,22 @@
 /** Charts of the last hour of a webhook: how its attempts ended, how long its responses took, and how late updates were. */
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import { formatCount } from '../elements/format.ts'
+import { formatCount, formatMs } from '../elements/format.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
 
 const pauseMs = 5_000
-/** In the order of the colors: green is for what was delivered only. */
-const outcomes = [
-  'delivered',
-  'rejected',
-  'timed_out',
-  'connection_failed',
-  'tls_failed',
-  'refused_for_good',
-  'expired',
-]
+/** How attempts end, with their colors. */
+const outcomeColors = {
+  delivered: 'delivered',
+  rejected: 'failed',
+  timed_out: 'timed-out',
+  connection_failed: 'connection-failed',
+  tls_failed: 'tls-failed',
+  refused_for_good: 'refused',
+  expired: 'expired',
+} as const
+const outcomes = Object.keys(outcomeColors)
 const shared = {
   spanS: 3_600,
   emptyText: 'No attempts since the worker of this bot has started, or for an hour.',
@@ -26,27 +27,30 @@ export function historyPanel(context: PageContext, queue: BotQueueName): readonl
   const counts = lineChart(context, {
     ...shared,
     title: 'Outcomes per minute, last hour',
-    lines: outcomes.map((outcome, nth) => ({ name: outcome.replaceAll('_', ' '), color: nth + 1 })),
-    formatValue: formatCount,
+    lines: Object.entries(outcomeColors).map(([outcome, color]) => ({
+      name: outcome.replaceAll('_', ' '),
+      color,
+    })),
+    values: 'count',
   })
   const latency = lineChart(context, {
     ...shared,
     title: 'Response time, last hour',
     lines: [
-      { name: 'mean', color: 5 },
-      { name: 'longest', color: 3 },
+      { name: 'mean', color: 'p50' },
+      { name: 'longest', color: 'p99' },
     ],
-    formatValue: formatMs,
+    values: 'duration',
   })
   const delay = lineChart(context, {
     ...shared,
     title: 'From push to delivery, last hour',
     emptyText: 'Nothing was delivered in the last hour.',
     lines: [
-      { name: 'p50', color: 1 },
-      { name: 'p99', color: 4 },
+      { name: 'p50', color: 'p50' },
+      { name: 'p99', color: 'p99' },
     ],
-    formatValue: formatMs,
+    values: 'duration',
   })
   context.poll(pauseMs, async () => {
     const history = await context.api.call('getHistory', ofQueue(queue, {}))
@@ -90,8 +94,4 @@ function delayOf(history: HistoryShape): Omit<LineChartData, 'times'> {
     notes: [`${p50} now`, `${p99} now`],
     sentence: `half of the updates took ${p50}, 99 % at most ${p99}`,
   }
-}
-
-function formatMs(ms: number | null | undefined): string {
-  return typeof ms === 'number' ? `${formatCount(ms)} ms` : '–'
 }

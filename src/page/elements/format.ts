@@ -32,6 +32,15 @@ export function formatAge(seconds: Shown): string {
     : `${Math.floor(seconds / 86_400)} d`
 }
 
+/** For example `0.4 ms`, `812 ms`, `1.2 s`, `42 s` or `54 min`. */
+export function formatMs(ms: Shown): string {
+  if (typeof ms !== 'number') return none
+  if (ms < 10 && !Number.isInteger(ms)) return `${ms.toFixed(1)} ms`
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms < 10_000) return `${Number((ms / 1_000).toFixed(1))} s`
+  return formatAge(ms / 1_000)
+}
+
 /** For example `3 min ago`, `in 41 s` or `now`. */
 export function formatAgo(unixSeconds: number, nowS: number): string {
   const agoS = nowS - unixSeconds

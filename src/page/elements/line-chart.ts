@@ -1,30 +1,57 @@
 /**
- * A chart of lines over time, drawn by uPlot, with a legend of its own: the legend shows what the caller says about each
- * line, and under the pointer the values at that time. A screen reader gets the sentence that the caller passes.
+ * A chart of lines over time, drawn by uPlot: each line has its name at its end, if there is room, and in a legend of its own, which
+ * shows what the caller says about each line, and the values under the pointer or at the time that arrow keys choose. A screen reader
+ * gets the sentence that the caller passes, and a table.
  * The colors come from the style, so a chart is made anew when the reader changes between light and dark.
  */
 import uPlot from 'uplot'
+import {
+  chartFormats,
+  type ChartValue,
+  durationSteps,
+  durationStepText,
+  namePlaces,
+  shortestShownMs,
+} from './chart-scale.ts'
+import { chartTable } from './chart-table.ts'
 import { cardElement, element, setElementText } from './element.ts'
 import { formatTime } from './format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from './page-part.ts'
 
+/** The colors of lines by what they mean, which page.css has. */
+export type ChartMeaning =
+  | 'pushed'
+  | 'fetched'
+  | 'confirmed'
+  | 'delivered'
+  | 'failed'
+  | 'timed-out'
+  | 'connection-failed'
+  | 'tls-failed'
+  | 'refused'
+  | 'expired'
+  | 'p50'
+  | 'p99'
+
 export interface ChartLine {
   readonly name: string
-  /** The number of a color `--plot-N` of the style. */
-  readonly color: number
+  readonly color: ChartMeaning
+  /** Set for a line that has the color of another one. */
+  readonly isDashed?: boolean
 }
 
 export interface LineChartOptions {
   readonly title: string
   readonly lines: readonly ChartLine[]
+  /** Those of durations are drawn on a scale of steps, each about ten times the one before. */
+  readonly values: ChartValue
   /** The length of the time axis in seconds. It ends at the last time. */
   readonly spanS: number
   /** It is as short as this while there are no values from before. Default: it always has its length. */
   readonly spanMinS?: number
   /** Stands in place of the lines while there are none. */
   readonly emptyText: string
-  readonly formatValue: (value: number | null | undefined) => string
 }
 
 /** The times in Unix seconds, and the values of each line; null is a gap. A line without any value is not shown. */
@@ -40,33 +67,44 @@ export interface LineChartData {
 const heightPx = 180
 /** Room for a time below the axis. */
 const timeSpacePx = 64
+const textPx = 12
+const font = `${textPx}px system-ui, sans-serif`
+/** Between a label of the axis of values and the lines. */
+const labelGapPx = 10
+/** Between the end of a line and its name, and between a name and the edge. */
+const nameGapPx = 6
+/** Half of the last time below the axis. */
+const rightPx = 18
+/** The names of lines have at most this part of the width. Chosen: on a phone, the lines need it, and the legend has the names. */
+const nameShareMax = 0.25
 
 /** Makes a chart without lines. */
 export function lineChart(
   { atEnd }: PageContext,
   options: LineChartOptions,
 ): PagePart<LineChartData> {
-  const frame = element('div', { class: 'plot', role: 'img', hidden: true })
+  const frame = element('div', {
+    class: 'plot',
+    role: 'img',
+    tabindex: 0,
+    hidden: true,
+  })
   const empty = element('p', { class: 'faint no-plot' }, options.emptyText)
   const legend = chartLegend(options)
-  const root = cardElement(options.title, empty, frame, legend.root)
+  const table = chartTable(options)
+  const root = cardElement(options.title, empty, frame, legend.root, table.root)
   const size = (): PlotSize => ({ width: Math.max(frame.clientWidth, 200), height: heightPx })
   let data: LineChartData = { times: [], values: [], notes: [], sentence: '' }
   let plot: uPlot | undefined
 
+  const point = (at: number | null | undefined): void => legend.show({ ...data, at })
   const remake = (): void => {
     plot?.destroy()
     plot = frame.hidden
       ? undefined
       : new uPlot(
-          {
-            ...plotOptions(options, {
-              beginS: () => beginOf(data),
-              onPointed: (at) => legend.show({ ...data, at }),
-            }),
-            ...size(),
-          },
-          alignedOf(data),
+          { ...plotOptions(options, { data: () => data, point }), ...size() },
+          alignedOf(data, options),
           frame,
         )
   }
@@ -76,11 +114,18 @@ export function lineChart(
     const isEmpty = !data.values.some(hasValue)
     empty.hidden = !isEmpty
     frame.hidden = isEmpty
-    legend.show({ ...data, at: plot?.cursor.idx })
+    table.root.hidden = isEmpty
+    point(plot?.cursor.idx)
+    const lines = options.lines.map(({ name }, nth) => ({ name, values: data.values[nth] ?? [] }))
+    table.show({ times: data.times, lines: lines.filter(({ values }) => hasValue(values)) })
     if (isEmpty) return
     if (plot === undefined) remake()
-    else plot.setData(alignedOf(data))
+    else plot.setData(alignedOf(data, options))
   }
+  frame.addEventListener('keydown', (event) => {
+    if (plot !== undefined && pointByKey(plot, event.key)) event.preventDefault()
+  })
+  frame.addEventListener('blur', () => plot?.setCursor({ left: -10, top: -10 }))
 
   const resized = new ResizeObserver(() => {
     if (!frame.hidden) plot?.setSize(size())
@@ -88,8 +133,11 @@ export function lineChart(
   resized.observe(root)
   const scheme = matchMedia('(prefers-color-scheme: dark)')
   scheme.addEventListener('change', remake)
+  const chosen = new MutationObserver(remake)
+  chosen.observe(document.documentElement, { attributeFilter: ['data-theme'] })
   atEnd(() => {
     resized.disconnect()
+    chosen.disconnect()
     scheme.removeEventListener('change', remake)
     plot?.destroy()
   })
@@ -98,22 +146,38 @@ export function lineChart(
 
 type PlotSize = Pick<uPlot.Options, 'width' | 'height'>
 
+/** Moves the pointed time by an arrow, to the first or to the last one. Returns whether the key does that. */
+function pointByKey(plot: uPlot, key: string): boolean {
+  const [times] = plot.data
+  const last = times.length - 1
+  const { idx } = plot.cursor
+  const steps: Readonly<Record<string, number>> = {
+    ArrowLeft: (idx ?? last + 1) - 1,
+    ArrowRight: (idx ?? last) + 1,
+    Home: times.findIndex((time) => time >= (plot.scales['x']?.min ?? 0)),
+    End: last,
+  }
+  const to = steps[key]
+  if (to === undefined) return false
+  const time = times[Math.min(Math.max(to, 0), last)]
+  // A moment at the edge would be outside.
+  const width = plot.over.clientWidth - 1
+  const left = Math.min(Math.max(time === undefined ? 0 : plot.valToPos(time, 'x'), 0), width)
+  plot.setCursor({ left, top: 1 })
+  return true
+}
+
 interface LegendData extends LineChartData {
   /** The position under the pointer, if it is over the chart. */
   readonly at: number | null | undefined
 }
 
 /** The sentence says the same to a screen reader, without a change in each second. */
-function chartLegend({ lines, formatValue }: LineChartOptions): PagePart<LegendData> {
+function chartLegend({ lines, values: kind }: LineChartOptions): PagePart<LegendData> {
+  const format = chartFormats[kind]
   const values = lines.map(() => element('span', { class: 'value' }))
-  const items = lines.map(({ name, color }, nth) =>
-    element(
-      'li',
-      { hidden: true },
-      element('span', { class: `swatch plot-${color}` }),
-      `${name} `,
-      values[nth],
-    ),
+  const items = lines.map((line, nth) =>
+    element('li', { hidden: true }, swatch(line), `${line.name} `, values[nth]),
   )
   const time = element('li')
   const root = element('ul', { class: 'legend', 'aria-hidden': 'true' }, ...items, time)
@@ -122,56 +186,148 @@ function chartLegend({ lines, formatValue }: LineChartOptions): PagePart<LegendD
     for (const [nth, value] of values.entries()) {
       const line = data.values[nth] ?? []
       items[nth]?.toggleAttribute('hidden', !hasValue(line))
-      setElementText(value, isPointed ? formatValue(line[at]) : (notes[nth] ?? ''))
+      setElementText(value, isPointed ? format(line[at]) : (notes[nth] ?? ''))
     }
     setElementText(time, isPointed ? `at ${formatTime(times[at])}` : '')
   }
   return { root, show }
 }
 
+function swatch({ color, isDashed }: ChartLine): HTMLElement {
+  const made = element('span', { class: isDashed === true ? 'swatch dashed' : 'swatch' })
+  made.style.setProperty('--of', `var(--${color})`)
+  return made
+}
+
 interface Plotted {
-  /** The first time with a value. */
-  readonly beginS: () => number
-  readonly onPointed: (at: number | null | undefined) => void
+  readonly data: () => LineChartData
+  readonly point: (at: number | null | undefined) => void
 }
 
 function plotOptions(
-  { lines, spanS, spanMinS = spanS }: LineChartOptions,
-  { beginS, onPointed }: Plotted,
+  options: LineChartOptions,
+  { data, point }: Plotted,
 ): Omit<uPlot.Options, keyof PlotSize> {
-  const style = getComputedStyle(document.documentElement)
-  const color = (name: string): string => style.getPropertyValue(`--${name}`).trim()
+  const { lines, spanS, spanMinS = spanS, values } = options
+  const color = styleColors()
   const axis = {
+    font,
     stroke: color('faint'),
     grid: { stroke: color('line'), width: 1 },
     ticks: { show: false },
   }
   const timesOf = (_plot: uPlot, at: number[]): string[] => at.map((s) => timeText(s, spanS))
-  const series = lines.map((line) => {
-    const stroke = color(`plot-${line.color}`)
+  const series = lines.map((line): uPlot.Series => {
+    const stroke = color(line.color)
     // A point is all that there is of a minute between two gaps.
     const points = { size: 3, fill: stroke, ...(spanS > 3_600 ? {} : { show: true }) }
-    return { label: line.name, stroke, width: 1.75, points }
+    const dash = line.isDashed === true ? { dash: [4, 3] } : {}
+    return { label: line.name, stroke, width: 1.75, points, ...dash }
   })
   return {
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, y: false },
+    padding: [null, (plot) => Math.max(nameSpacePx(plot, options, data()), rightPx), null, null],
     scales: {
       x: {
         range: (_plot, _min, max) => [
-          Math.max(max - spanS, Math.min(beginS(), max - spanMinS)),
+          Math.max(max - spanS, Math.min(beginOf(data()), max - spanMinS)),
           max,
         ],
       },
-      y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
+      y: valueScale(values),
     },
     axes: [
       { ...axis, size: 28, space: timeSpacePx, values: timesOf },
-      { ...axis, size: 52 },
+      { ...axis, size: labelSpacePx, ...valueAxis(values) },
     ],
     series: [{}, ...series],
-    hooks: { setCursor: [(plot) => onPointed(plot.cursor.idx)] },
+    hooks: {
+      setCursor: [(plot) => point(plot.cursor.idx)],
+      draw: [(plot) => drawNames(plot, options, data())],
+    },
   }
+}
+
+function valueScale(values: ChartValue): uPlot.Scale {
+  if (values !== 'duration') return { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] }
+  const range = (_plot: uPlot, low: number, high: number): [number, number] => {
+    const steps = durationSteps(low, high)
+    return [steps[0] ?? low, steps.at(-1) ?? high]
+  }
+  return { distr: 3, log: 10, range }
+}
+
+function valueAxis(kind: ChartValue): Pick<uPlot.Axis, 'values' | 'splits' | 'incrs' | 'filter'> {
+  const format = chartFormats[kind]
+  const values = (_plot: uPlot, at: number[]): string[] => at.map((each) => format(each))
+  if (kind === 'rate') return { values }
+  if (kind === 'count') return { values, incrs: wholeSteps }
+  const splits = (_plot: uPlot, _axis: number, low: number, high: number): number[] => [
+    ...durationSteps(low, high),
+  ]
+  const names = (_plot: uPlot, at: number[]): string[] => at.map(durationStepText)
+  return { values: names, splits, filter: (_plot, at) => at }
+}
+
+/** Half an update is none. */
+const wholeSteps = Array.from({ length: 12 }, (_, power) =>
+  [1, 2, 5].map((n) => n * 10 ** power),
+).flat()
+
+/** The widest label of the axis fits beside it. */
+function labelSpacePx(plot: uPlot, labels: readonly string[] | null): number {
+  const widest = Math.max(0, ...(labels ?? []).map((label) => textWidthPx(plot, label)))
+  return Math.ceil(widest) + labelGapPx
+}
+
+/** @returns the room that the names of lines take at the right; less if they are not written */
+function nameSpacePx(plot: uPlot, { lines }: LineChartOptions, data: LineChartData): number {
+  const shown = lines.filter((_, nth) => hasValue(data.values[nth] ?? []))
+  const widest = Math.max(0, ...shown.map(({ name }) => textWidthPx(plot, name)))
+  const spacePx = Math.ceil(widest) + 2 * nameGapPx
+  return shown.length < 2 || spacePx > plot.width * nameShareMax ? 0 : spacePx
+}
+
+function textWidthPx({ ctx }: uPlot, text: string): number {
+  ctx.save()
+  ctx.font = font
+  const { width } = ctx.measureText(text)
+  ctx.restore()
+  return width
+}
+
+/** Writes the name of each line beside its end. */
+function drawNames(plot: uPlot, options: LineChartOptions, data: LineChartData): void {
+  if (nameSpacePx(plot, options, data) === 0) return
+  const { ctx, bbox } = plot
+  const ratio = uPlot.pxRatio
+  const ends = options.lines.flatMap((line, nth) => {
+    const last = (data.values[nth] ?? []).findLast((value) => value !== null)
+    if (last === undefined || last === null) return []
+    return [{ line, y: plot.valToPos(shownValue(last, options.values), 'y') }]
+  })
+  const places = namePlaces(
+    ends.map(({ y }) => y),
+    { gap: textPx + 1, bottom: bbox.height / ratio },
+  )
+  const color = styleColors()
+  const left = (bbox.left + bbox.width) / ratio + nameGapPx
+  ctx.save()
+  ctx.scale(ratio, ratio)
+  ctx.font = font
+  ctx.textAlign = 'left'
+  ctx.textBaseline = 'middle'
+  for (const [nth, { line }] of ends.entries()) {
+    ctx.fillStyle = color(line.color)
+    ctx.fillText(line.name, left, bbox.top / ratio + (places[nth] ?? 0))
+  }
+  ctx.restore()
+}
+
+function styleColors(): (name: string) => string {
+  const style = getComputedStyle(document.documentElement)
+  return (name) => style.getPropertyValue(`--${name}`).trim()
 }
 
 function beginOf({ times, values }: LineChartData): number {
@@ -179,8 +335,8 @@ function beginOf({ times, values }: LineChartData): number {
   return times[first] ?? Number.POSITIVE_INFINITY
 }
 
-function hasValue(line: readonly (number | null)[]): boolean {
-  return line.some((value) => value !== null)
+function hasValue(line: ArrayLike<number | null | undefined>): boolean {
+  return Array.from(line).some((value) => value !== null && value !== undefined)
 }
 
 /** Seconds matter only on a short axis. */
@@ -189,6 +345,17 @@ function timeText(unixSeconds: number, spanS: number): string {
   return spanS > 600 ? text.slice(0, 5) : text
 }
 
-function alignedOf({ times, values }: LineChartData): uPlot.AlignedData {
-  return [[...times], ...values.map((line) => [...line])]
+function alignedOf(
+  { times, values }: LineChartData,
+  { values: kind }: LineChartOptions,
+): uPlot.AlignedData {
+  const lines = values.map((line) =>
+    line.map((value) => (value === null ? null : shownValue(value, kind))),
+  )
+  return [[...times], ...lines]
+}
+
+/** The scale of durations has no zero. */
+function shownValue(value: number, kind: ChartValue): number {
+  return kind === 'duration' ? Math.max(value, shortestShownMs) : value
 }

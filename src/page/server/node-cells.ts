@@ -1,5 +1,5 @@
 /** What the tables of nodes and workers show, also of nodes that are gone. Pure. */
-import { formatAge, formatCount, formatRate } from '../elements/format.ts'
+import { formatAge, formatCount, formatMs, formatRate } from '../elements/format.ts'
 import type { NodeShape, NodeShardShape, WorkerShape } from '../frame/shapes.ts'
 
 export interface CellColumn {
@@ -167,7 +167,7 @@ function worstStyle(troubles: readonly Cell[]): string {
 }
 
 function delayText(delayMs: number): string {
-  return `${formatRate(delayMs)} ms`
+  return formatMs(delayMs)
 }
 
 /** Chosen: as many as fit into the table. The one that has been gone for the longest time is forgotten first. */

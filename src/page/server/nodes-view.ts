@@ -2,7 +2,7 @@
 import { ifOlder } from '../frame/api-client.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { factList, type Facts } from '../elements/page-part.ts'
-import { formatBytes, formatCount, formatRate } from '../elements/format.ts'
+import { formatBytes, formatCount, formatMs } from '../elements/format.ts'
 import { nodesPanel } from './nodes-panel.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { readMetricsText } from './rate-meter.ts'
@@ -53,8 +53,8 @@ function factsOf({ summary, metrics, readiness }: ServerFacts): Facts {
     ['Workers', formatCount(summary?.workers)],
     ['Shards', formatCount(summary?.shards)],
     ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as const] : []),
-    ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_seconds'))],
-    ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_seconds'))],
+    ['Event-loop delay, 99 %', delayText(metrics.get('event_loop_delay_p99_seconds'))],
+    ['Event-loop delay, longest', delayText(metrics.get('event_loop_delay_max_seconds'))],
     ['Pending bytes', formatBytes(summary?.pending_bytes)],
     ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
     ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
@@ -62,6 +62,6 @@ function factsOf({ summary, metrics, readiness }: ServerFacts): Facts {
   ]
 }
 
-function formatMs(seconds: number | undefined): string {
-  return seconds === undefined ? formatCount(seconds) : `${formatRate(seconds * 1_000)} ms`
+function delayText(seconds: number | undefined): string {
+  return formatMs(seconds === undefined ? undefined : seconds * 1_000)
 }

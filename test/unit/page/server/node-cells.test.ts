@@ -99,7 +99,7 @@ test('a worker shows its own shards and how often it was restarted', () => {
     '0–1',
     '0',
     '59 s',
-    '0.0 ms',
+    '0 ms',
     '100',
   ])
   assert.deepEqual(shown(workerCells(worker(1, 'down'), node.shards)), [
