@@ -40,11 +40,13 @@ const loggedIn = shared(async (owner): Promise<Dashboard> => {
   return dashboard
 })
 
+function minutes<Value>(valueOf: (minute: number) => Value): readonly Value[] {
+  return Array.from({ length: 60 }, (_, minute) => valueOf(minute))
+}
+
 /** The last hour of a webhook of which half of the updates take some milliseconds and the latest nearly an hour. */
 function slowHour(): object {
   const from = (Math.floor(Date.now() / 60_000) - 59) * minuteS
-  const minutes = <Value>(valueOf: (minute: number) => Value): readonly Value[] =>
-    Array.from({ length: 60 }, (_, minute) => valueOf(minute))
   const none = minutes(() => 0)
   return {
     from,
@@ -93,7 +95,7 @@ test('what needs attention says its cause first, in chats, and cuts nothing', {
   skip,
 }, async () => {
   const { page } = await loggedIn()
-  await page.goto(`${(await world()).server.privateUrl}`)
+  await page.goto((await world()).server.privateUrl)
   const row = page.locator('.attention li').filter({ hasText: String(failingId) })
   await row.getByText('Endpoint answers 502 Bad Gateway', { exact: true }).waitFor()
   const text = await row.innerText()
@@ -103,7 +105,7 @@ test('what needs attention says its cause first, in chats, and cuts nothing', {
   const weight = await page.evaluate(
     'getComputedStyle(document.querySelector(".attention strong")).fontWeight',
   )
-  assert(Number(weight) >= 600, `${weight}`)
+  assert(Number(weight) >= 600, String(weight))
   const cut = await page.evaluate(
     `[...document.querySelectorAll(".attention *")].filter((it) =>
        it.scrollWidth > it.clientWidth + 1 && getComputedStyle(it).overflowX === "hidden").length`,

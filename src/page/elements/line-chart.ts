@@ -250,24 +250,36 @@ function plotOptions(
 }
 
 function valueScale(values: ChartValue): uPlot.Scale {
-  if (values !== 'duration') return { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] }
-  const range = (_plot: uPlot, low: number, high: number): [number, number] => {
-    const steps = durationSteps(low, high)
-    return [steps[0] ?? low, steps.at(-1) ?? high]
-  }
-  return { distr: 3, log: 10, range }
+  return values === 'duration'
+    ? { range: durationRange }
+    : { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] }
 }
 
-function valueAxis(kind: ChartValue): Pick<uPlot.Axis, 'values' | 'splits' | 'incrs' | 'filter'> {
+/** Durations are drawn by their logarithms. */
+function durationRange(_plot: uPlot, low: number, high: number): [number, number] {
+  const heights = stepHeights(low, high)
+  return [heights[0] ?? low, heights.at(-1) ?? high]
+}
+
+function stepHeights(low: number, high: number): number[] {
+  return durationSteps(durationAt(low), durationAt(high)).map((ms) => Math.log10(ms))
+}
+
+/** To a microsecond, as powers are not exact. */
+function durationAt(height: number): number {
+  return Math.round(10 ** height * 1_000) / 1_000
+}
+
+function valueAxis(kind: ChartValue): Pick<uPlot.Axis, 'values' | 'splits' | 'incrs'> {
+  if (kind === 'duration') return durationAxis
   const format = chartFormats[kind]
   const values = (_plot: uPlot, at: number[]): string[] => at.map((each) => format(each))
-  if (kind === 'rate') return { values }
-  if (kind === 'count') return { values, incrs: wholeSteps }
-  const splits = (_plot: uPlot, _axis: number, low: number, high: number): number[] => [
-    ...durationSteps(low, high),
-  ]
-  const names = (_plot: uPlot, at: number[]): string[] => at.map(durationStepText)
-  return { values: names, splits, filter: (_plot, at) => at }
+  return kind === 'count' ? { values, incrs: wholeSteps } : { values }
+}
+
+const durationAxis = {
+  values: (_plot: uPlot, at: number[]) => at.map((height) => durationStepText(durationAt(height))),
+  splits: (_plot: uPlot, _axis: number, low: number, high: number) => stepHeights(low, high),
 }
 
 /** Half an update is none. */
@@ -305,7 +317,7 @@ function drawNames(plot: uPlot, options: LineChartOptions, data: LineChartData):
   const ends = options.lines.flatMap((line, nth) => {
     const last = (data.values[nth] ?? []).findLast((value) => value !== null)
     if (last === undefined || last === null) return []
-    return [{ line, y: plot.valToPos(shownValue(last, options.values), 'y') }]
+    return [{ line, y: plot.valToPos(heightOf(last, options.values), 'y') }]
   })
   const places = namePlaces(
     ends.map(({ y }) => y),
@@ -350,12 +362,12 @@ function alignedOf(
   { values: kind }: LineChartOptions,
 ): uPlot.AlignedData {
   const lines = values.map((line) =>
-    line.map((value) => (value === null ? null : shownValue(value, kind))),
+    line.map((value) => (value === null ? null : heightOf(value, kind))),
   )
   return [[...times], ...lines]
 }
 
-/** The scale of durations has no zero. */
-function shownValue(value: number, kind: ChartValue): number {
-  return kind === 'duration' ? Math.max(value, shortestShownMs) : value
+/** Returns how high a value is drawn. The scale of durations has no zero. */
+function heightOf(value: number, kind: ChartValue): number {
+  return kind === 'duration' ? Math.log10(Math.max(value, shortestShownMs)) : value
 }
