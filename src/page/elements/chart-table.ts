@@ -1,5 +1,5 @@
 /** What a chart shows as a table, for who cannot see it, or wants the numbers. It is filled while it is open. */
-import { chartFormats, chartRows, type ChartValue } from './chart-scale.ts'
+import { chartFormats, chartRows, type ChartValue } from './chart-formats.ts'
 import { element, scrollElement, setElementText } from './element.ts'
 import { formatTime } from './format.ts'
 import type { PagePart } from './page-part.ts'

@@ -12,7 +12,7 @@ import {
   durationStepText,
   namePlaces,
   shortestShownMs,
-} from './chart-scale.ts'
+} from './chart-formats.ts'
 import { chartTable } from './chart-table.ts'
 import { cardElement, element, setElementText } from './element.ts'
 import { formatTime } from './format.ts'

@@ -6,7 +6,7 @@ import {
   durationSteps,
   durationStepText,
   namePlaces,
-} from '../../../../src/page/elements/chart-scale.ts'
+} from '../../../../src/page/elements/chart-formats.ts'
 import { formatMs } from '../../../../src/page/elements/format.ts'
 
 test('a time is said in the unit that people have for it', () => {
