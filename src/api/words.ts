@@ -163,8 +163,16 @@ export function count(says: string): TInteger {
 
 /** A point in time in whole seconds. */
 export function time(says: string): TInteger {
-  return shown('time', count(`${says} In Unix seconds.`))
+  return shown('time', count(`${says}${inUnixSeconds}`))
 }
+
+/** A point in time that is asked for, at most this late. */
+export function timeUpTo(maximum: number, says: string): TInteger {
+  return shown('time', integer(`${says}${inUnixSeconds}`, { minimum: 0, maximum }))
+}
+
+/** What the command line does not say of an option, because it takes more. */
+export const inUnixSeconds = ' In Unix seconds.'
 
 /** A point in time that whole seconds are too coarse for. */
 export function preciseTime(says: string): TNumber {
@@ -291,7 +299,14 @@ export function listLimit(maximum: number, usual: number): TInteger {
 
 /** How many seconds what is replaced stays valid. */
 export function overlap(maximum: number) {
-  return optional(integer({ minimum: 0, maximum }))
+  return optional(duration({ minimum: 0, maximum }))
+}
+
+/** A number of seconds that is asked for, at least and at most so many. */
+export function duration(
+  ...said: Said<TNumberOptions & Readonly<Record<'minimum' | 'maximum', number>>>
+): TInteger {
+  return shown('age', integer(...said))
 }
 
 /**

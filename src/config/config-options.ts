@@ -11,7 +11,6 @@ import {
   byteSize,
   cidr,
   databaseUrls,
-  duration,
   eventsUrl,
   headerName,
   hostName,
@@ -33,6 +32,7 @@ import {
   seconds,
   upstreamUrl,
 } from './config-values.ts'
+import { duration } from './time-values.ts'
 import {
   kib,
   mib,

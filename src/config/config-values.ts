@@ -31,6 +31,8 @@ export interface Kind<T> {
   /** All values, if there are only a few; shells complete them. */
   readonly words?: readonly string[]
   parse(text: string): T | typeof refused
+  /** Says what a refused text was taken for, as the end of its error, if that helps. */
+  whyRefused?(text: string): string | undefined
 }
 
 /** An integer. With a unit of size, the value is converted to bytes. */
@@ -89,26 +91,6 @@ export function seconds(min: number, max: number): Kind<number> {
     parse(text) {
       const value = decimal(min, max).parse(text)
       return value === refused ? refused : Math.round(value * 1_000)
-    },
-  }
-}
-
-const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-
-/**
- * A duration as a whole number with a unit, or 0, converted to milliseconds.
- *
- * @param maxMs - the longest
- */
-export function duration(maxMs: number): Kind<number> {
-  return {
-    expected: `0, or a whole number with s, m, h or d, up to ${maxMs / unitsMs.d}d`,
-    placeholder: 'DURATION',
-    parse(text) {
-      if (text === '0') return 0
-      const [, digits, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
-      const ms = Number(digits) * (new Map(Object.entries(unitsMs)).get(unit) ?? Number.NaN)
-      return ms <= maxMs ? ms : refused
     },
   }
 }

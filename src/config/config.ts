@@ -9,6 +9,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isIP } from 'node:net'
 import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
+import { visibleJson } from '../kit/text/visible.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, optionTable } from './config-options.ts'
 import { isSocketPath, type Kind, path, refused } from './config-values.ts'
@@ -283,14 +284,17 @@ function eventsProblems(
  */
 const optionShownLengthMax = 100
 
-/** Returns text for a message: quoted, cut, and without what looks like the password of a URL. */
-function shown(text: string): string {
+/**
+ * Returns text for a message: quoted, cut, and without what looks like the password of a URL, what a terminal may act upon and
+ * what nobody can see.
+ */
+export function shown(text: string): string {
   const harmless = text.replace(/\/\/[^/\s]*@/g, '//***@')
   const cut =
     harmless.length > optionShownLengthMax
       ? `${harmless.slice(0, optionShownLengthMax)}...`
       : harmless
-  return JSON.stringify(cut)
+  return visibleJson(JSON.stringify(cut))
 }
 
 function reasonOf(got: unknown): string {

@@ -1,5 +1,5 @@
 /** A call of a command whose arguments were parsed: typed access to their values, by the rows that declare them. */
-import { type Config, ConfigError } from '../../config/config.ts'
+import { type Config, ConfigError, shown } from '../../config/config.ts'
 import { type Kind, refused } from '../../config/config-values.ts'
 
 /** The row of an option or an argument. */
@@ -59,8 +59,11 @@ export class CommandCall {
 function valueOf<T>(row: ValueRow<T>, text: string): T {
   const value = row.kind.parse(text)
   if (value !== refused) return value
-  const got = row.kind.isSecret === true ? 'something else' : JSON.stringify(text.slice(0, 100))
-  throw new ConfigError([`${shownName(row)}: expected ${row.kind.expected}, got ${got}`])
+  const { expected, isSecret = false } = row.kind
+  const why = isSecret ? undefined : row.kind.whyRefused?.(text)
+  const got = isSecret ? 'something else' : shown(text)
+  const end = why === undefined ? '' : `, ${why}`
+  throw new ConfigError([`${shownName(row)}: expected ${expected}, got ${got}${end}`])
 }
 
 function shownName({ name }: { readonly name: string }): string {

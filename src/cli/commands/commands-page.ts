@@ -60,6 +60,22 @@ If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the 
 \`tail\` shows what is pushed to a bot and confirmed from now on, and reads nothing out of the queue. When the server restarts or reloads, it says so on standard error and connects again;
 what happens in between is not shown. It ends by SIGINT (Ctrl+C), with exit code 0, or with 4 if the server refuses the tail.
 
+## Times
+
+Where a command takes a time, such as \`--since\`, it takes any of these. Without a zone, a time is in UTC, as all that commands print:
+
+| time | means |
+|---|---|
+| \`90s\`, \`10m\`, \`2h\`, \`3d\` | so long before now; \`3 min ago\`, as commands print it, too |
+| \`now\`, \`today\`, \`yesterday\` | now, or the beginning of the day |
+| \`today 09:30\`, \`yesterday 14:00\` | a time of that day |
+| \`14:00\`, \`14:00:30\` | the last time that it was so late |
+| \`2026-11-23\`, \`2026-11-23 08:15\`, \`2026-11-23T08:15:00+02:00\` | ISO 8601, with a zone or without |
+| \`1795259014\` | Unix seconds |
+
+A time that cannot be meant is refused with what it was taken for, such as one in milliseconds, more than a year ahead or before 2000. A
+duration, such as \`--ttl\`, \`--overlap\` or \`--retain\`, is a number of seconds or \`10m\`, \`2h\`, \`1d\`.
+
 ## Exit codes
 `
 

@@ -22,6 +22,10 @@ import {
   wholeNumber,
 } from '../../config/config-values.ts'
 import type { OptionRow } from '../../config/config-options.ts'
+import { inUnixSeconds, shownAsOf } from '../../api/words.ts'
+import { ConfigError } from '../../config/config.ts'
+import { point, span } from '../../config/time-values.ts'
+import { systemClock, utcText } from '../../kit/clock.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../kit/limits.ts'
 import {
   type BodyOf,
@@ -135,15 +139,23 @@ export function remoteCommand<Row extends Operation>(
       if (own.length === 0) return undefined
       return Object.fromEntries(own.map(([field, each]) => [field, valueOf(call, each)]))
     }
-    const { query, body } = schemas
+    const [query, body] = [of(schemas.query), of(schemas.body)]
+    for (const fields of [query, body]) assertOrder(Object(fields))
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kinds parse the values of the schemas
-    const input = { ...Object.fromEntries(path), query: of(query), body: of(body) } as InputOf<Row>
+    const input = { ...Object.fromEntries(path), query, body } as InputOf<Row>
     if ('run' in parts) return parts.run(call, input)
     const result = await (await privateApiOf(call)).call(operation, input)
     if (parts.lines === undefined) printCall(call, operation, result, input)
     else printResult(call, result, parts.lines)
   }
   return { ...row, run }
+}
+
+/** Between times in the wrong order there is nothing, which would look as if nothing had happened. */
+function assertOrder({ since, until }: { readonly since?: number; readonly until?: number }): void {
+  if (since === undefined || until === undefined || since < until) return
+  const [from, to] = [since, until].map((seconds) => utcText(seconds * 1_000))
+  throw new ConfigError([`--since: expected a time before that of --until (${to}), got ${from}`])
 }
 
 /** Prints the result of a call as its row says, and what it does not cover. */
@@ -220,7 +232,8 @@ function optionOf(field: string, { query, body }: Schemas, texts: FieldTexts = {
   const shown = 'default' in schema || Type.IsOptional(schema) ? {} : { defaultShown: required }
   const sentence = 'description' in schema ? String(schema.description) : ''
   const name = field.replaceAll('_', '-')
-  return { name, kind: kindOf(schema), sentence, ...usual, ...shown, ...texts }
+  const kind = isTime(schema) && field === 'since' ? point(systemClock, 'now') : kindOf(schema)
+  return { name, kind, sentence: sentence.replace(inUnixSeconds, ''), ...usual, ...shown, ...texts }
 }
 
 /** Returns the name of the field that an argument or an option has. */
@@ -233,9 +246,15 @@ function valueOf(call: CommandCall, row: ArgumentRow | OptionRow | undefined): u
   return 'defaultShown' in row && row.defaultShown === required ? call.need(row) : call.get(row)
 }
 
+function isTime(schema: TSchema): boolean {
+  return shownAsOf(schema) === 'time'
+}
+
 function kindOf(schema: TSchema): Kind<unknown> {
   const bound = (name: 'minimum' | 'maximum' | 'minItems'): number =>
     Number(Object.entries(schema).find(([key]) => key === name)?.[1])
+  if (isTime(schema)) return point(systemClock)
+  if (shownAsOf(schema) === 'age') return span(bound('minimum'), bound('maximum'))
   if (Type.IsUnion(schema)) return orNone(kindOf(schema.anyOf[0] ?? Type.Unknown()), null)
   if (Type.IsArray(schema)) return listOf(kindOf(schema.items), bound('minItems'))
   if (Type.IsBoolean(schema)) return onOff

@@ -249,7 +249,7 @@ function settings() {
     polls: is.optional(is.orNull(polls())),
     default_ttl: is.optional(
       is.orNull(
-        is.integer(
+        is.duration(
           'Seconds after which an update expires whose producer names no time. Types that expire sooner still do.',
           { minimum: 1, maximum: ttlSMax },
         ),

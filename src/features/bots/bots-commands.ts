@@ -73,7 +73,7 @@ export const botsCommands: readonly ParsedCommand[] = [
   remoteCommand(botOperations.rotateToken, {
     sentence: 'issues a new token for a bot and prints it; the old one ends',
     fields: {
-      overlap: { default: '0', sentence: 'The old token stays valid for this many seconds.' },
+      overlap: { default: '0', sentence: 'The old token stays valid for this time.' },
     },
     options: [tokenFileOption],
     async run(call, input) {

@@ -30,7 +30,7 @@ export const pushCommand: ParsedCommand = remoteCommand(updateOperations.pushUpd
     },
     ttl: {
       defaultShown: 'by the type of the update',
-      sentence: 'Seconds after which the update is not delivered any more.',
+      sentence: 'The update is not delivered any more after this time.',
     },
     validate: {
       kind: orNone(oneOf(['telegram']), undefined),

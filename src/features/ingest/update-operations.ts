@@ -98,7 +98,7 @@ function pushOptions() {
   return {
     ordering_key: is.optional(orderingKey()),
     ttl: is.optional(
-      is.integer(
+      is.duration(
         'Seconds after which the update is not delivered any more. Default: by its type.',
         { minimum: 1, maximum: ttlSMax },
       ),

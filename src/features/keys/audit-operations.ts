@@ -22,12 +22,8 @@ export const auditOperations = declareOperations('server', {
     more: '#audit',
     summary: 'Lists the calls that changed something, the last ones first',
     query: () => ({
-      since: is.optional(
-        is.integer('Only calls from this Unix time on.', { minimum: 0, maximum: auditTimeSMax }),
-      ),
-      until: is.optional(
-        is.integer('Only calls before this Unix time.', { minimum: 0, maximum: auditTimeSMax }),
-      ),
+      since: is.optional(is.timeUpTo(auditTimeSMax, 'Only calls from then on.')),
+      until: is.optional(is.timeUpTo(auditTimeSMax, 'Only calls before.')),
       key: is.optional(
         is.text('the id of a key, or admin for the admin key', {
           pattern: '^(?:admin|[0-9a-f]{16})$',

@@ -4,7 +4,8 @@ import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
-import { anyText, wholeNumber } from '../../config/config-values.ts'
+import { anyText } from '../../config/config-values.ts'
+import { span } from '../../config/time-values.ts'
 import { systemClock } from '../../kit/clock.ts'
 import { counted } from '../../kit/text/counted.ts'
 import { auditOperations } from './audit-operations.ts'
@@ -20,9 +21,9 @@ const nameArgument = {
 } as const
 const ttlOption = {
   name: 'ttl',
-  kind: wholeNumber(1, accessKeyTtlSMax),
+  kind: span(1, accessKeyTtlSMax),
   defaultShown: 'the key does not expire',
-  sentence: 'The key ends after this many seconds.',
+  sentence: 'The key ends after this time.',
 } as const
 
 export const keysCommands: readonly ParsedCommand[] = [
@@ -59,7 +60,7 @@ export const keysCommands: readonly ParsedCommand[] = [
   remoteCommand(keyOperations.rotateKey, {
     sentence: 'gives a key a new secret and prints it; the old one ends',
     fields: {
-      overlap: { default: '0', sentence: 'The old key stays valid for this many seconds.' },
+      overlap: { default: '0', sentence: 'The old key stays valid for this time.' },
     },
   }),
   remoteCommand(keyOperations.revokeKey),

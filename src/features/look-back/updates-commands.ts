@@ -1,6 +1,6 @@
 /** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
 import { ConfigError } from '../../config/config.ts'
-import { byteSize, duration, onOff } from '../../config/config-values.ts'
+import { byteSize, onOff } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../kit/limits.ts'
 import { lookBackOperations } from './look-back-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
@@ -19,6 +19,7 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
+import { duration } from '../../config/time-values.ts'
 
 /** An option has the same values in all commands, and `--state` has those of bots. */
 const stateOption = {

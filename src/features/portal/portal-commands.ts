@@ -17,7 +17,7 @@ export const portalCommands: readonly ParsedCommand[] = [
   remoteCommand(portalOperations.createPortalLink, {
     sentence: "makes a link to the owner's page of a bot and prints it; it is never shown again",
     fields: {
-      ttl: { sentence: 'The link ends after this many seconds.' },
+      ttl: { sentence: 'The link ends after this time.' },
       can: { defaultShown: 'all', sentence: 'What its page may do, separated by commas.' },
       origin: {
         defaultShown: 'none',

@@ -23,7 +23,10 @@ export const portalOperations = declareOperations("owner's page", {
       'The secret is in the fragment of the URL, which browsers do not send, and is shown only this once. It works until its end, for this bot alone.',
     body: () =>
       is.only({
-        ttl: is.integer('Seconds until the link ends.', { minimum: 1, maximum: portalLinkTtlSMax }),
+        ttl: is.duration('Seconds until the link ends.', {
+          minimum: 1,
+          maximum: portalLinkTtlSMax,
+        }),
         can: is.optional(
           is.list(right(), 'What its page may do. Default: all.', {
             minItems: 1,

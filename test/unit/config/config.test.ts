@@ -352,7 +352,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['max-pending-updates', '0'],
   ['max-pending-bytes', '1023'],
   ['window-memory', '0'],
-  ['retain', '', '1', '-1h', '1.5h', '1w', '367d', 'off'],
+  ['retain', '', '1x', '-1h', '1.5h', '1w', '367d', 'off'],
   ['retain-bytes', '', '-1', '1MB', '1.5MiB', '17TiB'],
   ['retain-total-bytes', '', '1 GiB', '17TiB'],
   ['disk-reserve', '-1', '1048577'],

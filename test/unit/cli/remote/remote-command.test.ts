@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Type } from 'typebox'
+import { querySchema } from '../../../../src/api/operation.ts'
+import { shownAsOf } from '../../../../src/api/words.ts'
+import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
 import { commandTable } from '../../../../src/modules/command-table.ts'
 import type { OptionRow } from '../../../../src/config/config-options.ts'
 import { fieldOption, orNone, remoteCommand } from '../../../../src/cli/remote/remote-command.ts'
@@ -74,3 +78,37 @@ test('none is one of the words, if there are words', () => {
 function option(field: string): OptionRow {
   return fieldOption<never>(keyOperations.createKey, field, {})
 }
+
+test('each field that is a time or a duration is an option that takes one as people write it', () => {
+  const found: string[] = []
+  for (const operation of apiOperations) {
+    const row = commandTable.find(({ name }) => name === operation.command)
+    const body = operation.body?.()
+    const properties = {
+      ...querySchema(operation)?.properties,
+      ...(Type.IsObject(body) ? body.properties : {}),
+    }
+    for (const [field, schema] of Object.entries(properties)) {
+      const as = shownAsOf(schema)
+      const taken = row?.options.find(({ name }) => name === field.replaceAll('_', '-'))
+      if (taken === undefined || (as !== 'time' && as !== 'age')) continue
+      found.push(`${operation.command} --${taken.name}`)
+      assert.notEqual(taken.kind.parse('10m'), refused, found.at(-1))
+      assert.equal(taken.kind.parse('1700000000000'), refused, found.at(-1))
+      assert.doesNotMatch(taken.sentence, /seconds/i)
+    }
+  }
+  for (const each of ['audit --since', 'audit --until', 'updates list --since', 'push --ttl']) {
+    assert(found.includes(each), each)
+  }
+})
+
+test('times in the wrong order are refused before anything is asked', async () => {
+  const audit = commandTable.find(({ name }) => name === 'audit')
+  assert(audit?.kind === 'parsed')
+  const call = parseCommand(audit, ['--since', '1h', '--until', '2h'], () => assert.fail())
+  await assert.rejects(
+    audit.run(call),
+    /^ConfigError: --since: expected a time before that of --until/,
+  )
+})

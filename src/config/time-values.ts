@@ -1,0 +1,188 @@
+/**
+ * Points in time and durations, as people give them to commands. Days and hours are those of UTC, as in all that commands print,
+ * and what they print can be given again.
+ *
+ *     10m   2h   3d   90s ago          before now
+ *     now   today   yesterday          the beginning of the day
+ *     yesterday 14:00   today 09:30
+ *     14:00                            the last time that it was so late
+ *     2026-11-23   2026-11-23 08:15    ISO 8601, in UTC unless a zone follows, as in 2026-11-23T08:15:00+02:00
+ *     1795259014                       Unix seconds
+ */
+import { type Clock, utcMs, utcText } from '../kit/clock.ts'
+import { type Kind, refused } from './config-values.ts'
+
+const secondMs = 1_000
+const dayMs = 86_400_000
+
+/** By the words and letters of units: those that commands print, too. */
+const unitsMs: ReadonlyMap<string, number> = new Map([
+  ['s', secondMs],
+  ['m', 60_000],
+  ['min', 60_000],
+  ['h', 3_600_000],
+  ['d', dayMs],
+])
+
+/** Returns the milliseconds of a whole number with a unit; undefined for any other text. */
+export function durationMs(text: string): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,9}) ?(s|m|min|h|d)$/.exec(text) ?? []
+  const unitMs = unitsMs.get(unit)
+  return unitMs === undefined ? undefined : Number(digits) * unitMs
+}
+
+/** Returns a duration in its largest whole unit, such as `7d`. */
+export function durationText(seconds: number): string {
+  const units = [
+    [86_400, 'd'],
+    [3_600, 'h'],
+    [60, 'm'],
+  ] as const
+  const [unit, name] = units.find(([each]) => seconds > 0 && seconds % each === 0) ?? [1, 's']
+  return `${seconds / unit}${name}`
+}
+
+/**
+ * A duration in whole seconds.
+ *
+ * @param min - and the most, in seconds
+ */
+export function span(min: number, max: number): Kind<number> {
+  return {
+    expected: `seconds, or a duration such as 10m, 2h or 1d, from ${durationText(min)} to ${durationText(max)}`,
+    placeholder: 'DURATION',
+    parse(text) {
+      const ms = /^\d{1,12}$/.test(text) ? Number(text) * secondMs : durationMs(text)
+      const seconds = (ms ?? -1) / secondMs
+      return seconds >= min && seconds <= max ? seconds : refused
+    },
+  }
+}
+
+/**
+ * A duration that is converted to milliseconds.
+ *
+ * @param maxMs - the longest
+ */
+export function duration(maxMs: number): Kind<number> {
+  const kind = span(0, maxMs / secondMs)
+  return {
+    ...kind,
+    parse(text) {
+      const value = kind.parse(text)
+      return value === refused ? refused : value * secondMs
+    },
+  }
+}
+
+/** The first time that is taken: nothing of a bot is older, and a lower number is more likely no point in time. */
+const firstMs = utcMs([2000, 0, 1])
+/** A time may be so long after now. Chosen: whoever names a later one has mistyped it, and nothing would be selected. */
+const aheadMsMax = 366 * dayMs
+
+/**
+ * A point in time, in whole Unix seconds.
+ *
+ * @param clock - tells what is before now
+ * @param latest - how late it may be
+ */
+export function point(
+  clock: Pick<Clock, 'nowMs'>,
+  latest: 'now' | 'in a year' = 'in a year',
+): Kind<number> {
+  const aheadMs = latest === 'now' ? 0 : aheadMsMax
+  const problemOf = (text: string): string | undefined => {
+    const ms = msOf(text, clock.nowMs())
+    return ms === undefined ? undefined : outside(text, ms, clock.nowMs() + aheadMs)
+  }
+  return {
+    expected: 'a UTC time: 2h ago, yesterday 14:00, 2026-11-23 08:15 or Unix seconds',
+    placeholder: 'TIME',
+    parse(text) {
+      const ms = msOf(text, clock.nowMs())
+      if (ms === undefined || problemOf(text) !== undefined) return refused
+      return Math.floor(ms / secondMs)
+    },
+    whyRefused: problemOf,
+  }
+}
+
+/** Returns what a time was taken for, if that cannot be meant. 0 is before all. */
+function outside(text: string, ms: number, untilMs: number): string | undefined {
+  const isMeant = (each: number): boolean => each >= firstMs && each <= untilMs
+  if (ms === 0 || isMeant(ms)) return undefined
+  const digits = /^\d+$/.test(text) ? text : ''
+  const unit = digits.length < 13 ? undefined : finerUnits.find(([most]) => digits.length <= most)
+  if (unit !== undefined) {
+    const [, name, ofSecond] = unit
+    const seconds = Math.floor(Number(digits) / ofSecond)
+    const advice = isMeant(seconds * secondMs) ? `: did you mean ${seconds}?` : ''
+    return `which looks like ${name}${advice}`
+  }
+  if (Math.abs(ms) > farMs) return 'which is too far from now'
+  const taken = `which is ${utcText(ms)}`
+  if (ms > untilMs) return `${taken}, and that is still to come`
+  return digits === ''
+    ? `${taken}, before any bot`
+    : `${taken} in Unix seconds: did you mean ${digits}s, which is before now?`
+}
+
+/** The last year of four digits. */
+const farMs = utcMs([9999, 11, 31])
+
+/** By the most digits that a time of these years has. */
+const finerUnits = [
+  [14, 'milliseconds', 1e3],
+  [17, 'microseconds', 1e6],
+  [20, 'nanoseconds', 1e9],
+] as const
+
+/** Returns the time that is meant, in milliseconds; undefined if the text is none. */
+function msOf(given: string, nowMs: number): number | undefined {
+  const text = given.trim().toLowerCase()
+  if (text === 'now') return nowMs
+  if (/^\d{1,20}$/.test(text)) return Number(text) * secondMs
+  const agoMs = durationMs(text.replace(/ ago$/, ''))
+  return agoMs === undefined ? (dayWordMs(text, nowMs) ?? isoMs(text)) : nowMs - agoMs
+}
+
+/** Of `today`, `yesterday 14:00` and `14:00`. */
+function dayWordMs(text: string, nowMs: number): number | undefined {
+  const match = /^(?:(today|yesterday)(?: |$))?(\d{1,2}:\d{2}(?::\d{2})?)?$/.exec(text)
+  if (match === null || text === '' || text.endsWith(' ')) return undefined
+  const [, word, time = '0:00'] = match
+  const [hours = 0, minutes = 0, seconds = 0] = time.split(':').map(Number)
+  if (hours > 23 || minutes > 59 || seconds > 59) return undefined
+  const todayMs = Math.floor(nowMs / dayMs) * dayMs
+  const ofDayMs = ((hours * 60 + minutes) * 60 + seconds) * secondMs
+  const isBefore = word === 'yesterday' || (word === undefined && todayMs + ofDayMs > nowMs)
+  return todayMs + ofDayMs - (isBefore ? dayMs : 0)
+}
+
+const iso =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[t ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?(z|utc|[+-]\d{2}(?::?\d{2})?))?)?$/
+
+/** Of ISO 8601, with a blank or a T. */
+function isoMs(text: string): number | undefined {
+  const match = iso.exec(text)
+  if (match === null) return undefined
+  const [year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0] = match
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0))
+  const ms = utcMs([year, month - 1, day, hours, minutes, seconds])
+  const isReal = year >= 100 && utcText(ms).startsWith(dateText([year, month, day]))
+  if (!isReal || hours > 23 || minutes > 59 || seconds > 59) return undefined
+  return ms - zoneMs(match[8])
+}
+
+/** A date that does not exist, such as February 30, becomes another one. */
+function dateText([year, ...rest]: readonly number[]): string {
+  return [`${year}`.padStart(4, '0'), ...rest.map((part) => `${part}`.padStart(2, '0'))].join('-')
+}
+
+function zoneMs(zone = 'z'): number {
+  const [, sign, hours, minutes = '0'] = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone) ?? []
+  if (sign === undefined) return 0
+  const ms = (Number(hours) * 60 + Number(minutes)) * 60_000
+  return sign === '-' ? -ms : ms
+}
