@@ -96,7 +96,7 @@ export function point(
     return ms === undefined ? undefined : outside(text, ms, clock.nowMs() + aheadMs)
   }
   return {
-    expected: 'a UTC time: 2h ago, yesterday 14:00, 2026-11-23 08:15 or Unix seconds',
+    expected: 'a UTC time: 2h ago, 14:00, 2026-11-23 08:15 or Unix seconds',
     placeholder: 'TIME',
     parse(text) {
       const ms = msOf(text, clock.nowMs())
