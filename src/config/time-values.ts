@@ -146,43 +146,41 @@ function msOf(given: string, nowMs: number): number | undefined {
   return agoMs === undefined ? (dayWordMs(text, nowMs) ?? isoMs(text)) : nowMs - agoMs
 }
 
+const dayWord =
+  /^(?:(?<word>today|yesterday)(?: (?=\d)|$))?(?:(?<hours>[01]?\d|2[0-3]):(?<minutes>[0-5]\d)(?::(?<seconds>[0-5]\d))?)?$/
+
 /** Of `today`, `yesterday 14:00` and `14:00`. */
 function dayWordMs(text: string, nowMs: number): number | undefined {
-  const match = /^(?:(today|yesterday)(?: |$))?(\d{1,2}:\d{2}(?::\d{2})?)?$/.exec(text)
-  if (match === null || text === '' || text.endsWith(' ')) return undefined
-  const [, word, time = '0:00'] = match
-  const [hours = 0, minutes = 0, seconds = 0] = time.split(':').map(Number)
-  if (hours > 23 || minutes > 59 || seconds > 59) return undefined
+  const parts = text === '' ? undefined : dayWord.exec(text)?.groups
+  if (parts === undefined) return undefined
   const todayMs = Math.floor(nowMs / dayMs) * dayMs
-  const ofDayMs = ((hours * 60 + minutes) * 60 + seconds) * secondMs
-  const isBefore = word === 'yesterday' || (word === undefined && todayMs + ofDayMs > nowMs)
-  return todayMs + ofDayMs - (isBefore ? dayMs : 0)
+  const ms = todayMs + ofDayMs(parts)
+  const isDayBefore = parts['word'] === undefined ? ms > nowMs : parts['word'] === 'yesterday'
+  return isDayBefore ? ms - dayMs : ms
 }
 
+/** Of hours, minutes and seconds, which may be absent. */
+function ofDayMs({ hours = '0', minutes = '0', seconds = '0' }: Parts): number {
+  return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * secondMs
+}
+
+type Parts = Readonly<Record<string, string | undefined>>
+
 const iso =
-  /^(\d{4})-(\d{2})-(\d{2})(?:[t ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?(z|utc|[+-]\d{2}(?::?\d{2})?))?)?$/
+  /^(?<date>(?<year>[1-9]\d{3})-(?<month>\d{2})-(?<day>\d{2}))(?:[t ](?<hours>[01]\d|2[0-3]):(?<minutes>[0-5]\d)(?::(?<seconds>[0-5]\d)(?:[.,]\d{1,9})?)?(?: ?(?:z|utc|(?<zone>[+-]\d{2}:?(?:\d{2})?)))?)?$/
 
 /** Of ISO 8601, with a blank or a T. */
 function isoMs(text: string): number | undefined {
-  const match = iso.exec(text)
-  if (match === null) return undefined
-  const [year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0] = match
-    .slice(1, 7)
-    .map((part) => Number(part ?? 0))
-  const ms = utcMs([year, month - 1, day, hours, minutes, seconds])
-  const isReal = year >= 100 && utcText(ms).startsWith(dateText([year, month, day]))
-  if (!isReal || hours > 23 || minutes > 59 || seconds > 59) return undefined
-  return ms - zoneMs(match[8])
+  const parts = iso.exec(text)?.groups
+  if (parts === undefined) return undefined
+  const { date = '', year, month, day, zone } = parts
+  const midnightMs = utcMs([Number(year), Number(month) - 1, Number(day)])
+  // A date that does not exist, such as February 30, becomes another one.
+  if (!utcText(midnightMs).startsWith(date)) return undefined
+  return midnightMs + ofDayMs(parts) - zoneMs(zone)
 }
 
-/** A date that does not exist, such as February 30, becomes another one. */
-function dateText([year, ...rest]: readonly number[]): string {
-  return [`${year}`.padStart(4, '0'), ...rest.map((part) => `${part}`.padStart(2, '0'))].join('-')
-}
-
-function zoneMs(zone = 'z'): number {
-  const [, sign, hours, minutes = '0'] = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone) ?? []
-  if (sign === undefined) return 0
-  const ms = (Number(hours) * 60 + Number(minutes)) * 60_000
-  return sign === '-' ? -ms : ms
+function zoneMs(zone = '+00'): number {
+  const ms = ofDayMs({ hours: zone.slice(1, 3), minutes: zone.slice(3).replace(':', '') || '0' })
+  return zone.startsWith('-') ? -ms : ms
 }

@@ -140,7 +140,7 @@ export function remoteCommand<Row extends Operation>(
       return Object.fromEntries(own.map(([field, each]) => [field, valueOf(call, each)]))
     }
     const [query, body] = [of(schemas.query), of(schemas.body)]
-    for (const fields of [query, body]) assertOrder(Object(fields))
+    for (const times of [query, body]) assertOrder(Object(times))
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kinds parse the values of the schemas
     const input = { ...Object.fromEntries(path), query, body } as InputOf<Row>
     if ('run' in parts) return parts.run(call, input)
