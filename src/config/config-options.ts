@@ -32,7 +32,7 @@ import {
   seconds,
   upstreamUrl,
 } from './config-values.ts'
-import { duration } from './time-values.ts'
+import { duration } from './duration.ts'
 import {
   kib,
   mib,

@@ -24,7 +24,8 @@ import {
 import type { OptionRow } from '../../config/config-options.ts'
 import { inUnixSeconds, shownAsOf } from '../../api/words.ts'
 import { ConfigError } from '../../config/config.ts'
-import { point, span } from '../../config/time-values.ts'
+import { span } from '../../config/duration.ts'
+import { timePoint } from '../../config/time-point.ts'
 import { systemClock, utcText } from '../../kit/clock.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../kit/limits.ts'
 import {
@@ -232,7 +233,7 @@ function optionOf(field: string, { query, body }: Schemas, texts: FieldTexts = {
   const shown = 'default' in schema || Type.IsOptional(schema) ? {} : { defaultShown: required }
   const sentence = 'description' in schema ? String(schema.description) : ''
   const name = field.replaceAll('_', '-')
-  const kind = isTime(schema) && field === 'since' ? point(systemClock, 'now') : kindOf(schema)
+  const kind = isTime(schema) && field === 'since' ? timePoint(systemClock, 'now') : kindOf(schema)
   return { name, kind, sentence: sentence.replace(inUnixSeconds, ''), ...usual, ...shown, ...texts }
 }
 
@@ -253,7 +254,7 @@ function isTime(schema: TSchema): boolean {
 function kindOf(schema: TSchema): Kind<unknown> {
   const bound = (name: 'minimum' | 'maximum' | 'minItems'): number =>
     Number(Object.entries(schema).find(([key]) => key === name)?.[1])
-  if (isTime(schema)) return point(systemClock)
+  if (isTime(schema)) return timePoint(systemClock)
   if (shownAsOf(schema) === 'age') return span(bound('minimum'), bound('maximum'))
   if (Type.IsUnion(schema)) return orNone(kindOf(schema.anyOf[0] ?? Type.Unknown()), null)
   if (Type.IsArray(schema)) return listOf(kindOf(schema.items), bound('minItems'))

@@ -19,7 +19,7 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
-import { duration } from '../../config/time-values.ts'
+import { duration } from '../../config/duration.ts'
 
 /** An option has the same values in all commands, and `--state` has those of bots. */
 const stateOption = {

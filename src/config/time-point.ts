@@ -1,5 +1,5 @@
 /**
- * Points in time and durations, as people give them to commands. Days and hours are those of UTC, as in all that commands print,
+ * Points in time, as people give them to commands. Days and hours are those of UTC, as in all that commands print,
  * and what they print can be given again.
  *
  *     10m   2h   3d   90s ago          before now
@@ -11,69 +11,10 @@
  */
 import { type Clock, utcMs, utcText } from '../kit/clock.ts'
 import { type Kind, refused } from './config-values.ts'
+import { durationMs } from './duration.ts'
 
 const secondMs = 1_000
 const dayMs = 86_400_000
-
-/** By the words and letters of units: those that commands print, too. */
-const unitsMs: ReadonlyMap<string, number> = new Map([
-  ['s', secondMs],
-  ['m', 60_000],
-  ['min', 60_000],
-  ['h', 3_600_000],
-  ['d', dayMs],
-])
-
-/** Returns the milliseconds of a whole number with a unit; undefined for any other text. */
-export function durationMs(text: string): number | undefined {
-  const [, digits, unit = ''] = /^(\d{1,9}) ?(s|m|min|h|d)$/.exec(text) ?? []
-  const unitMs = unitsMs.get(unit)
-  return unitMs === undefined ? undefined : Number(digits) * unitMs
-}
-
-/** Returns a duration in its largest whole unit, such as `7d`. */
-export function durationText(seconds: number): string {
-  const units = [
-    [86_400, 'd'],
-    [3_600, 'h'],
-    [60, 'm'],
-  ] as const
-  const [unit, name] = units.find(([each]) => seconds > 0 && seconds % each === 0) ?? [1, 's']
-  return `${seconds / unit}${name}`
-}
-
-/**
- * A duration in whole seconds.
- *
- * @param min - and the most, in seconds
- */
-export function span(min: number, max: number): Kind<number> {
-  return {
-    expected: `seconds, or a duration such as 10m, 2h or 1d, from ${durationText(min)} to ${durationText(max)}`,
-    placeholder: 'DURATION',
-    parse(text) {
-      const ms = /^\d{1,12}$/.test(text) ? Number(text) * secondMs : durationMs(text)
-      const seconds = (ms ?? -1) / secondMs
-      return seconds >= min && seconds <= max ? seconds : refused
-    },
-  }
-}
-
-/**
- * A duration that is converted to milliseconds.
- *
- * @param maxMs - the longest
- */
-export function duration(maxMs: number): Kind<number> {
-  const kind = span(0, maxMs / secondMs)
-  return {
-    ...kind,
-    parse(text) {
-      const value = kind.parse(text)
-      return value === refused ? refused : value * secondMs
-    },
-  }
-}
 
 /** The first time that is taken: nothing of a bot is older, and a lower number is more likely no point in time. */
 const firstMs = utcMs([2000, 0, 1])
@@ -86,7 +27,7 @@ const aheadMsMax = 366 * dayMs
  * @param clock - tells what is before now
  * @param latest - how late it may be
  */
-export function point(
+export function timePoint(
   clock: Pick<Clock, 'nowMs'>,
   latest: 'now' | 'in a year' = 'in a year',
 ): Kind<number> {

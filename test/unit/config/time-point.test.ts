@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Kind, refused } from '../../../src/config/config-values.ts'
-import { duration, point, span } from '../../../src/config/time-values.ts'
+import { duration, span } from '../../../src/config/duration.ts'
+import { timePoint } from '../../../src/config/time-point.ts'
 import { utcText } from '../../../src/kit/clock.ts'
 
 /** 2026-11-23 08:15:30Z, a Monday. */
 const nowMs = 1_795_421_730_500
 const clock = { nowMs: () => nowMs }
-const kind = point(clock)
+const kind = timePoint(clock)
 
 function shown(text: string, of: Kind<number> = kind): string {
   const seconds = of.parse(text)
@@ -86,7 +87,7 @@ test('what is no time is refused, and nothing is guessed', () => {
 })
 
 test('where only what has been counts, no later time is taken', () => {
-  const past = point(clock, 'now')
+  const past = timePoint(clock, 'now')
   assert.equal(shown('now', past), '2026-11-23 08:15:30Z')
   assert.equal(
     shown('today 09:30', past),
