@@ -188,6 +188,16 @@ export function bytes(says: string): TInteger {
   return shown('bytes', count(says))
 }
 
+/** A text that somebody has chosen to name something. People see its beginning where there is no place for more. */
+export function name(...said: Said<TStringOptions>): TString {
+  return shown('name', text(...said))
+}
+
+/** A sentence that says why something is as it is, such as an error. People always see all of it. */
+export function reason(...said: Said<TStringOptions>): TString {
+  return shown('reason', text(...said))
+}
+
 /** How often something may be in a second. */
 export function perSecond(says: string): TInteger {
   return shown('rate', count(says))
@@ -234,8 +244,8 @@ export function scopeList(...said: Said<TArrayOptions>) {
 export function botNames() {
   return {
     bot_id: botId(),
-    first_name: text(),
-    username: text(),
+    first_name: name(),
+    username: name(),
     created_at: time('When the bot was registered.'),
   }
 }
@@ -253,9 +263,9 @@ export function attempt() {
     address: orNull(text()),
     status: orNull(integer({ minimum: 100, maximum: 999 })),
     duration_ms: ms('How long it took, in milliseconds.'),
-    error: orNull(text()),
+    error: orNull(reason()),
     response_body: orNull(
-      text(
+      reason(
         'The beginning of the response to an attempt that failed, as text without secrets; null if it is not kept (`--attempt-body`).',
       ),
     ),
@@ -316,10 +326,11 @@ export function duration(
  *     time    seconds since 1970, as a date        ms      milliseconds, of which the head of a column says it
  *     age     seconds, as the largest unit         rate    per second, which the head of a column says shorter
  *     bytes   as the largest unit
+ *     name    a text that may be cut                reason  a text that is never cut, and has lines of its own
  *
  * A field that may be null may have a word for that, such as `all`. Any other number, such as an id, is shown as its digits.
  */
-export type ShownAs = 'time' | 'age' | 'bytes' | 'ms' | 'rate'
+export type ShownAs = 'time' | 'age' | 'bytes' | 'ms' | 'rate' | 'name' | 'reason'
 
 const shownAs = Symbol('shownAs')
 

@@ -1,30 +1,37 @@
 import type { Static } from 'typebox'
 import * as is from '../api/words.ts'
 import type { Unchanging } from '../api/operation.ts'
-import { tableLines } from './output/print-result.ts'
-import { itemTable } from './remote/cells.ts'
+import type { View } from './output/view.ts'
+import { shownList } from './remote/result-lines.ts'
 
 type AttemptJson = Unchanging<Static<ReturnType<typeof is.attempt>>>
 
 /** Returns attempts for people. */
-export function attemptLines({
-  attempts,
-  hasBodies = false,
-  hasHeaders = false,
-}: {
-  readonly attempts: readonly AttemptJson[]
-  readonly hasBodies?: boolean
-  readonly hasHeaders?: boolean
-}): readonly string[] {
-  if (attempts.length === 0) return ['no attempts']
-  const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
-  const fields = ['time', 'update_id', 'address', ...result] as const
-  const shown = attempts.map(({ response_body: body, response_headers: headers, ...rest }) => ({
+export function attemptLines(
+  {
+    attempts,
+    columns,
+    hasBodies = false,
+    hasHeaders = false,
+  }: {
+    readonly attempts: readonly AttemptJson[]
+    /** Those of the row of the call that lists attempts. */
+    readonly columns: readonly string[]
+    readonly hasBodies?: boolean
+    readonly hasHeaders?: boolean
+  },
+  view: View,
+): readonly string[] {
+  const items = attempts.map(({ response_headers: headers, ...rest }) => ({
     ...rest,
-    ...(hasHeaders ? { response_headers: headersText(headers) } : {}),
-    ...(hasBodies ? { response_body: body } : {}),
+    response_headers: headersText(headers),
   }))
-  return tableLines(itemTable(is.attempt(), shown, fields, 'others'))
+  const shown = [
+    ...columns,
+    ...(hasHeaders ? ['response_headers'] : []),
+    ...(hasBodies ? ['response_body'] : []),
+  ]
+  return shownList({ item: is.attempt(), items, columns: shown }, view, 'no attempts')
 }
 
 type Headers = NonNullable<AttemptJson['response_headers']>

@@ -62,6 +62,15 @@ export function utcText(timeMs: number): string {
   return new Date(timeMs).toISOString().replace(/T(.{8})\.\d{3}Z$/, ' $1Z')
 }
 
+/**
+ * Returns a wall-clock time as programs read it, in UTC: `2026-11-23T08:15:00Z`, with milliseconds if it has some.
+ *
+ * @param timeMs - milliseconds since 1970
+ */
+export function isoText(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace('.000Z', 'Z')
+}
+
 /** Returns the wall time of a year, a month from 0 on, a day, hours, minutes and seconds in UTC. */
 export function utcMs(of: readonly [number, number, number, ...number[]]): number {
   return Date.UTC(...of)

@@ -32,7 +32,7 @@ test('bots are registered, listed, shown and removed, and get new tokens', async
   const listed = await postbote(server, ['bots', 'list', '--after', '4710', '--limit', '1'])
   assert.match(
     listed.out,
-    /^bot_id {2}username {2}mode {5}pending {2}oldest {2}health {2}next_attempt\n4711 {4}echo_bot {2}polling {2}0 {8}- {7}- {7}-\n$/,
+    /^bot_id {2}username {2}health {2}pending {2}oldest {2}mode {5}next_attempt\n {2}4711 {2}echo_bot {2}- {13}0 {2}- {7}polling {2}-\n$/,
   )
   assert.equal(listed.err, 'there may be more bots: --after 4711\n')
   const json = await postbote(server, ['bots', 'list', '--after=4710', '--limit=1', '--json'])
@@ -40,8 +40,11 @@ test('bots are registered, listed, shown and removed, and get new tokens', async
   assert.deepEqual([bots.length, bots[0].bot_id, json.err], [1, 4_711, ''])
 
   const shown = await postbote(server, ['bots', 'show', '4711'])
-  assert.match(shown.out, /^mode +polling +polling$/m)
-  assert.match(shown.out, /^pending +0 +0$/m)
+  assert.match(shown.out, /^bot 4711 @echo_bot [^\n]+\n\nbot_id +4711\n/)
+  assert.match(shown.out, /^mode +polling$/m)
+  assert.match(shown.out, /^pending +0$/m)
+  // Nothing was ever in its /test/ queue.
+  assert.doesNotMatch(shown.out, /test/)
   const whole = await postbote(server, ['bots', 'show', '4711', '--json'])
   const { body } = await server.admin('GET', '/v1/bots/4711')
   assert.deepEqual(withoutReason(JSON.parse(whole.out)), withoutReason(body))
@@ -163,7 +166,7 @@ test('summary shows the sums, and limits shows, sets and removes the limit of a 
   assert.match(summary.out, /^oldest_age +\d+ (?:s|min)\noldest_bot_id +\d+\noldest_test +no$/m)
   assert.match(summary.out, /^delivery webhook +p50_ms (?:-|[\d.]+ ms), p99_ms (?:-|[\d.]+ ms)$/m)
   const history = await postbote(server, ['server', 'history', '--minutes', '1'])
-  assert.match(history.out, /^time +pushed +confirmed .*webhook p99_ms *\n\d{4}-\d\d-\d\d .*\n$/)
+  assert.match(history.out, /^time +pushed +confirmed .*polling_p99_ms *\n\d{4}-\d\d-\d\dT.*\n$/)
   const sums = JSON.parse((await postbote(server, ['summary', '--json'])).out)
   const { body } = await server.admin('GET', '/v1/summary')
   assert.deepEqual(Object.keys(sums), Object.keys(body))
@@ -237,6 +240,8 @@ test('an update is pushed from an argument or from standard input, byte for byte
   assert.deepEqual([wrong.code, /400 BAD_UPDATE: /.test(wrong.err)], [4, true])
   await postbote(server, ['push', `${botId}`, '--test', '{"message":{"text":"three"}}'])
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.test.pending, 1)
+  const shown = await postbote(server, ['bots', 'show', `${botId}`])
+  assert.match(shown.out, /^\/test\/ pending +1$/m)
 })
 
 /** Registers a bot whose webhook has refused an update for good. */
@@ -260,8 +265,8 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   const { botId, updateId } = await botWithDeadLetter(t, server)
   const bot = `${botId}`
   const attempts = await postbote(server, ['attempts', bot])
-  assert.match(attempts.out, /^time +update_id +address +status +ms +next_retry +error\n/)
-  assert.match(attempts.out, new RegExp(`Z  ${updateId} +127\\.0\\.0\\.1 +400 `))
+  assert.match(attempts.out, /^time +update_id +status +error +ms +next_retry +address\n/)
+  assert.match(attempts.out, new RegExp(`Z +${updateId} +400 .* 127\\.0\\.0\\.1\n`))
   const headers = await postbote(server, ['attempts', bot, '--headers'])
   assert.match(headers.out, /^time .* response_headers\n/)
   assert.match(
@@ -284,7 +289,10 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   assert.equal((await server.admin('GET', `/v1/bots/${bot}`)).body.paused, true)
 
   const listed = await postbote(server, ['dead-letters', 'list', bot])
-  assert.match(listed.out, new RegExp(`\\n${updateId} +message +\\S+ +refused .*\\ntotal 1\\n$`))
+  assert.match(
+    listed.out,
+    new RegExp(`\\n *${updateId} +\\S+Z +refused +message .*\\ntotal  1\\n$`),
+  )
   const shown = await postbote(server, ['dead-letters', 'show', bot, `${updateId}`])
   assert.ok(shown.out.endsWith('\n\n{"message":{"text":"refused","n":1}}\n'), shown.out)
   for (const action of ['replay', 'drop']) {
@@ -307,10 +315,7 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   assert.deepEqual(JSON.parse(resumed.out), { paused: false })
   await until(async () => (await server.admin('GET', `/v1/bots/${bot}`)).body.dead_letters === 1)
   const again = await postbote(server, ['dead-letters', 'replay', bot, '--all', '--wait'])
-  assert.match(
-    again.out,
-    /^update_id +new_update_id +outcome +detail\n.* dead letter +refused *\n$/,
-  )
+  assert.match(again.out, /^update_id +new_update_id +outcome +detail\n.* dead letter +refused\n$/)
   assert.equal(again.code, 1, again.err)
 })
 

@@ -366,7 +366,7 @@ test('postbote keys makes, lists, rotates and revokes keys, and other commands t
   const lines = (await postbote(['keys', 'list'])).split('\n')
   const line = lines.find((each) => each.startsWith(keyId)) ?? ''
   assert(line.includes(name), line)
-  assert.match(line, new RegExp(`push,read +${botId} +100 +- +2\\d{3}-\\S+ \\S+ +-$`))
+  assert.match(line, new RegExp(`push,read +${botId} +100 +- +2\\d{3}-\\S+Z +-$`))
   const file = join(directory, 'key')
   writeFileSync(file, text, { mode: 0o600 })
   assert.match(await postbote(['push', String(botId), '{"message":{}}'], file), /\d/)

@@ -48,14 +48,21 @@ A response that is not of the private API, such as that of another program, is a
 ## Output
 
 Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
-people, which may change from version to version; a terminal cuts tables to its width. Times are in UTC. With \`--json\`, a command prints the JSON of the private
+people, which may change from version to version. Dates are in UTC. With \`--json\`, a command prints the JSON of the private
 API, whose fields [api.md](../use/api.md) describes. \`bots list\` joins the pages that it reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
 prints \`{"damages":0,"lines":["..."]}\` and \`repair\` prints \`{"failed_shards":[],"lines":["..."]}\`, with the lines that they print for people.
+
+A list is a table, or CSV with \`--output csv\`; \`--output json\` is \`--json\`. At a terminal, a table is no wider than the terminal: the columns are in the order of their importance, and the last ones are left out,
+which the command says on standard error. Names are cut at their end with \`…\`, and nothing else is: an error that has no place in its row stands below it. Times are ages, such as \`12 s ago\`. \`--wide\` shows every field, whole,
+and times as dates, and \`--columns bot_id,health_reason\` shows these fields, by the names that JSON has. In a pipe, nothing is left out or cut, and times are dates. CSV has every field, unless \`--columns\` names some; its first
+line has their names, and a text that a spreadsheet would take for a formula has an apostrophe before it.
+
+One thing, such as \`bots show\`, has its fields on lines, below a sentence that says what is wrong with it. At a terminal, fields without a value are left out.
 
 If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error.
 
 \`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](../use/api.md#all-bots) explains the states. The columns are about the main queue of a bot:
-\`oldest\` is the age of the oldest pending update, and \`health\` the [health](../use/api.md#why-nothing-arrives) of the queue, or \`paused\`. A \`-\` is for no value.
+\`oldest\` is the age of the oldest pending update, \`health_reason\` says what is wrong, and \`health\` the [health](../use/api.md#why-nothing-arrives) of the queue, or \`paused\`. A \`-\` is for no value.
 
 \`tail\` shows what is pushed to a bot and confirmed from now on, and reads nothing out of the queue. When the server restarts or reloads, it says so on standard error and connects again;
 what happens in between is not shown. It ends by SIGINT (Ctrl+C), with exit code 0, or with 4 if the server refuses the tail.

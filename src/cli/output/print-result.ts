@@ -1,16 +1,10 @@
 /** How commands print results: for people on lines and in tables, for programs as JSON. */
 
-import { onOff } from '../../config/config-values.ts'
 import { counted } from '../../kit/text/counted.ts'
 import { visibleJson } from '../../kit/text/visible.ts'
 import type { CommandCall } from '../commands/command-call.ts'
-import { harmless, type TableRows, textTable } from './text-table.ts'
-
-export const jsonOption = {
-  name: 'json',
-  kind: onOff,
-  sentence: 'Prints JSON for programs instead of text for people.',
-} as const
+import { harmless } from './text-table.ts'
+import { View } from './view.ts'
 
 /**
  * Prints a result: with `--json` the JSON of the server, otherwise what `lines` returns for it.
@@ -20,13 +14,16 @@ export const jsonOption = {
 export function printResult<Value>(
   call: CommandCall,
   { text, value }: { readonly text: string; readonly value: Value },
-  lines: (value: Value) => readonly string[],
+  lines: (value: Value, view: View) => readonly string[],
 ): void {
-  if (call.has(jsonOption)) {
+  const view = View.of(call)
+  if (view.form === 'json') {
     printJsonLine(text)
     return
   }
-  for (const line of lines(value)) process.stdout.write(`${harmless(line)}\n`)
+  const end = view.form === 'csv' ? '\r\n' : '\n'
+  for (const line of lines(value, view)) process.stdout.write(`${harmless(line)}${end}`)
+  if (view.hint !== undefined) tell(view.hint)
 }
 
 /** Prints JSON as it is, but for characters that nobody can see, or that could change what the terminal shows. */
@@ -42,10 +39,9 @@ export function madeResult<Value>(value: Value): {
   return { text: JSON.stringify(value), value }
 }
 
-/** Returns a table that fits into the terminal, if there is one. Some terminals say 0 for a width that they do not know. */
-export function tableLines(rows: TableRows): readonly string[] {
-  const { isTTY, columns } = process.stdout
-  return textTable(rows, isTTY && columns > 0 ? columns : Infinity)
+/** Writes a line for people about a list that goes on, which programs see in its JSON or by its length. */
+export function tellMore(call: CommandCall, text: string): void {
+  if (View.of(call).form === 'table') tell(text)
 }
 
 /** Writes a line about the result for people, which is no part of it. */

@@ -1,22 +1,28 @@
 /** How values of the private API are shown in tables, as the schemas of their fields say (`shown` of api/words.ts). Pure. */
 import { type TSchema, Type } from 'typebox'
 import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
-import { utcText } from '../../kit/clock.ts'
+import { isoText, utcText } from '../../kit/clock.ts'
 import { kib, mib } from '../../kit/limits.ts'
-import type { TableRows } from '../output/text-table.ts'
+import { csvLines, type CsvValue } from '../output/csv-lines.ts'
+import { type ColumnKind, emptyCell } from '../output/text-table.ts'
+import type { View } from '../output/view.ts'
 
 /** Returns a value as a cell: `-` for none, and yes or no. */
 export function cell(value: unknown): string {
-  if (value === undefined || value === null || value === '') return '-'
+  if (value === undefined || value === null || value === '') return emptyCell
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Returns the value of a field as a cell: a list of words as these, an object as what it has by its names. */
-export function fieldCell(schema: TSchema, value: unknown): string {
+/**
+ * Returns the value of a field as a cell: a list of words as these, an object as what it has by its names.
+ *
+ * @param nowMs - for people at a terminal, who read ages and not what is null within an object; undefined for dates
+ */
+export function fieldCell(schema: TSchema, value: unknown, nowMs?: number): string {
   if (typeof value === 'number') {
     const as = asOf(schema)
-    return as === undefined ? `${value}` : numberTexts[as](value)
+    return as === undefined ? `${value}` : numberText(as, value, nowMs)
   }
   if (value === null) return nullWordOf(schema) ?? cell(value)
   if (typeof value !== 'object') return cell(value)
@@ -24,18 +30,41 @@ export function fieldCell(schema: TSchema, value: unknown): string {
     if (value.length === 0) return 'none'
     return value.every((each) => typeof each !== 'object') ? value.map(cell).join(',') : cell(value)
   }
-  const fields = Object.entries(value)
+  const fields = Object.entries(value).filter(
+    ([name, each]) => nowMs === undefined || saysSomething(fieldOf(schema, name), each),
+  )
   return cell(
-    fields.map(([name, each]) => `${name} ${fieldCell(fieldOf(schema, name), each)}`).join(', '),
+    fields
+      .map(([name, each]) => `${name} ${fieldCell(fieldOf(schema, name), each, nowMs)}`)
+      .join(', '),
   )
 }
 
-const numberTexts: Readonly<Record<ShownAs, (value: number) => string>> = {
-  time: (value) => utcText(value * 1_000),
-  age: ageText,
-  bytes: bytesText,
-  ms: (value) => `${value} ms`,
-  rate: String,
+/** Whether people learn something of a value: null may have a word, such as `all`. */
+function saysSomething(schema: TSchema, value: unknown): boolean {
+  return value !== undefined && (value !== null || (nullWordOf(schema) ?? emptyCell) !== emptyCell)
+}
+
+function numberText(as: ShownAs, value: number, nowMs: number | undefined): string {
+  switch (as) {
+    case 'time':
+      return timeText(value, nowMs)
+    case 'age':
+      return ageText(value)
+    case 'bytes':
+      return bytesText(value)
+    case 'ms':
+      return `${value} ms`
+    default:
+      return `${value}`
+  }
+}
+
+function timeText(timeS: number, nowMs: number | undefined): string {
+  if (nowMs === undefined) return isoText(Math.round(timeS * 1_000))
+  const agoS = nowMs / 1_000 - timeS
+  if (Math.abs(agoS) < 1) return 'now'
+  return agoS > 0 ? `${ageText(agoS)} ago` : `in ${ageText(-agoS)}`
 }
 
 /** Returns a duration in seconds for people: `42 s`, `3 min`, `5 h` or `2 d`. */
@@ -53,35 +82,74 @@ export function bytesText(bytes: number): string {
   return bytes < gib ? `${(bytes / mib).toFixed(1)} MiB` : `${(bytes / gib).toFixed(1)} GiB`
 }
 
+/** A list of a result. */
+export interface ShownList {
+  /** The schema of its items. */
+  readonly item: TSchema
+  readonly items: readonly object[]
+  /** The fields of the items that are columns, in the order of their importance. */
+  readonly columns: readonly string[]
+}
+
 /**
- * Returns a table with a line for each item and a column for each of these fields. A field that may be absent has no column
- * if no item has it.
- *
- * @param item - the schema of the items
- * @param others - whether the other fields of the items follow
+ * Returns a list as lines: a table with a line for each item and a column for each field that the view shows, or CSV. A field
+ * that may be absent has no column if no item has it.
  */
-export function itemTable(
-  item: TSchema,
-  items: readonly object[],
-  fields: readonly string[],
-  others: 'others' | 'only these' = 'only these',
-): TableRows {
+export function listLines({ item, items, columns }: ShownList, view: View): readonly string[] {
   const rows = items.map((each) => new Map<string, unknown>(Object.entries(each)))
-  const more = others === 'others' ? rows.flatMap((row) => [...row.keys()]) : []
-  const present = [...new Set<string>([...fields, ...more])].filter(
-    (field) => !Type.IsOptional(fieldOf(item, field)) || rows.some((row) => row.has(field)),
-  )
-  return {
-    head: present.map((field) => headOf(item, field)),
+  if (view.form === 'csv') {
+    const fields = view.columns ?? fieldNames(item)
+    return csvLines(
+      fields,
+      rows.map((row) => fields.map((field) => csvValue(fieldOf(item, field), row.get(field)))),
+    )
+  }
+  const others = view.isWide ? [...fieldNames(item), ...rows.flatMap((row) => [...row.keys()])] : []
+  const fields =
+    view.columns ??
+    [...new Set([...columns, ...others])].filter(
+      (field) => !Type.IsOptional(fieldOf(item, field)) || rows.some((row) => row.has(field)),
+    )
+  const table = {
+    head: fields.map((field) => headOf(item, field)),
+    kinds: fields.map((field) =>
+      kindOf(
+        fieldOf(item, field),
+        rows.map((row) => row.get(field)),
+      ),
+    ),
     rows: rows.map((row) =>
-      present.map((field) => columnCell(fieldOf(item, field), row.get(field))),
+      fields.map((field) => columnCell(fieldOf(item, field), row.get(field), view.nowMs)),
     ),
   }
+  return view.table(table, fields)
+}
+
+/** Returns the names of the fields of an object. */
+export function fieldNames(schema: TSchema): readonly string[] {
+  return Type.IsObject(schema) ? Object.keys(schema.properties) : []
+}
+
+function kindOf(schema: TSchema, values: readonly unknown[]): ColumnKind {
+  const as = asOf(schema)
+  if (as === 'name' || as === 'reason') return as
+  const known = values.filter((value) => value !== null && value !== undefined)
+  const areNumbers = known.length > 0 && known.every((value) => typeof value === 'number')
+  return areNumbers && as !== 'time' ? 'number' : 'whole'
 }
 
 /** The head of a column says whether it has milliseconds. */
-function columnCell(schema: TSchema, value: unknown): string {
-  return asOf(schema) === 'ms' ? cell(value) : fieldCell(schema, value)
+function columnCell(schema: TSchema, value: unknown, nowMs: number | undefined): string {
+  return asOf(schema) === 'ms' ? cell(value) : fieldCell(schema, value, nowMs)
+}
+
+/** A spreadsheet counts with numbers, and reads dates. */
+function csvValue(schema: TSchema, value: unknown): CsvValue {
+  if (value === null || value === undefined || typeof value === 'boolean') return value
+  if (typeof value === 'number') return asOf(schema) === 'time' ? fieldCell(schema, value) : value
+  if (typeof value === 'string') return value
+  const isFlat = Array.isArray(value) && value.every((each) => typeof each !== 'object')
+  return isFlat ? value.join(',') : JSON.stringify(value)
 }
 
 /** Names that are shorter in a head, where the column says the rest. */
@@ -97,17 +165,33 @@ function headOf(item: TSchema, field: string): string {
     : (heads.get(field) ?? field)
 }
 
-/** Returns a table with a line for each field of one item. An object of objects has a line for each of these. */
-export function fieldTable(schema: TSchema, fields: object): TableRows {
-  return { head: ['field', 'value'], rows: fieldRows(schema, fields, '') }
-}
+/** A name of a field, and its value. */
+export type FieldPair = readonly [name: string, value: string]
 
-function fieldRows(schema: TSchema, fields: object, before: string): readonly string[][] {
+/**
+ * Returns the fields of one thing. An object of objects has a pair for each of these.
+ *
+ * @param nowMs - for people at a terminal, who are not told what is null; undefined for all fields
+ */
+export function fieldPairs(
+  schema: TSchema,
+  fields: object,
+  { nowMs, before = '' }: { readonly nowMs: number | undefined; readonly before?: string },
+): readonly FieldPair[] {
   return Object.entries(fields).flatMap(([field, value]: [string, unknown]) => {
     const inner = fieldOf(schema, field)
     const name = `${before}${field}`
-    return isNested(value) ? fieldRows(inner, value, `${name} `) : [[name, fieldCell(inner, value)]]
+    if (isNested(value)) return fieldPairs(inner, value, { nowMs, before: `${name} ` })
+    if (nowMs !== undefined && !saysSomething(inner, value)) return []
+    return [[name, singleCell(inner, value, nowMs)] as const]
   })
+}
+
+/** There is place for a date beside the age, as the log has it. */
+function singleCell(schema: TSchema, value: unknown, nowMs: number | undefined): string {
+  const shown = fieldCell(schema, value, nowMs)
+  if (nowMs === undefined || typeof value !== 'number' || asOf(schema) !== 'time') return shown
+  return `${shown} (${utcText(value * 1_000)})`
 }
 
 /** Returns whether a value is an object of objects only. */

@@ -3,7 +3,7 @@ import { ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { path, upstreamUrl } from '../../config/config-values.ts'
 import type { CommandCall } from '../commands/command-call.ts'
-import { jsonOption } from '../output/print-result.ts'
+import { jsonOption } from '../output/view.ts'
 import { RemoteApi } from './remote-api.ts'
 
 const urlOption = {

@@ -40,8 +40,10 @@ import type { CallResult, InputOf } from '../../api/target-of.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
 import { printResult, tellIncomplete } from '../output/print-result.ts'
+import { listOptions, View } from '../output/view.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
-import { resultLines } from './result-lines.ts'
+import { fieldNames } from './cells.ts'
+import { listIn, resultLines } from './result-lines.ts'
 
 const botIdArgument = {
   name: '<bot_id>',
@@ -100,7 +102,7 @@ interface RemoteCommandParts<Row extends Operation> {
 /** The command makes the call and prints its result. */
 interface PrintingParts<Row extends Operation> extends RemoteCommandParts<Row> {
   /** Returns the result for people, if that is not what the row says. */
-  readonly lines?: (result: ResultOf<Row>) => readonly string[]
+  readonly lines?: (result: ResultOf<Row>, view: View) => readonly string[]
 }
 
 /** The command does more, with the input of the call. */
@@ -129,10 +131,13 @@ export function remoteCommand<Row extends Operation>(
       ...fields,
       ...(parts.options ?? []),
       ...('test' in schemas.query ? [testOption] : []),
+      ...(operation.columns === undefined ? [] : listOptionsOf(operation)),
       ...remoteOptions,
     ],
   } as const
   const run = async (call: CommandCall): Promise<void> => {
+    // What cannot be shown as asked is not called for.
+    View.of(call)
     const path = params.map((name) => [name, valueOf(call, pathArguments.get(name))])
     const given = [...row.arguments, ...row.options].map((each) => [fieldOf(each), each] as const)
     const of = (properties: TProperties): object | undefined => {
@@ -159,6 +164,11 @@ function assertOrder({ since, until }: { readonly since?: number; readonly until
   throw new ConfigError([`--since: expected a time before that of --until (${to}), got ${from}`])
 }
 
+function listOptionsOf({ result }: Operation): readonly OptionRow[] {
+  const list = listIn(result?.() ?? Type.Unknown())
+  return listOptions(list === undefined ? [] : fieldNames(list.item))
+}
+
 /** Prints the result of a call as its row says, and what it does not cover. */
 export function printCall<Row extends Operation>(
   call: CommandCall,
@@ -167,7 +177,7 @@ export function printCall<Row extends Operation>(
   input: InputOf<Row>,
 ): void {
   const value: object = Object(result.value)
-  printResult(call, result, () => resultLines(operation, value, input))
+  printResult(call, result, (_, view) => resultLines(operation, value, view, input))
   tellIncomplete(value)
 }
 

@@ -9,9 +9,9 @@
  */
 import { type TObject, type TSchema, Type } from 'typebox'
 import type { Operation } from '../../api/operation.ts'
-import { incompleteFields, tableLines } from '../output/print-result.ts'
-import { textTable } from '../output/text-table.ts'
-import { fieldCell, fieldOf, fieldTable, itemTable } from './cells.ts'
+import { incompleteFields } from '../output/print-result.ts'
+import type { View } from '../output/view.ts'
+import { fieldCell, fieldOf, fieldPairs, listLines, type ShownList } from './cells.ts'
 
 /**
  * Returns the lines.
@@ -22,23 +22,29 @@ import { fieldCell, fieldOf, fieldTable, itemTable } from './cells.ts'
 export function resultLines(
   { done, columns, none, result }: Operation,
   value: object,
+  view: View,
   input: object = {},
 ): readonly string[] {
   const schema = result?.() ?? Type.Unknown()
   if (done !== undefined) return [filled(done, schema, { ...input, ...value })]
-  const fields = Object.entries(value).filter(([name]) => !incompleteFields.has(name))
-  if (columns === undefined) return textTable(fieldTable(schema, Object.fromEntries(fields)))
-  const list = listIn(schema)
-  const items: readonly Readonly<Record<string, unknown>>[] = Object(value)[list?.name ?? '']
-  const table =
-    list === undefined || items.length === 0
-      ? [none ?? 'none']
-      : tableLines(itemTable(list.item, items, columns))
-  const others = fields.filter(([name, each]) => name !== list?.name && each !== null)
-  return [
-    ...table,
-    ...others.map(([name, each]) => `${name} ${fieldCell(fieldOf(schema, name), each)}`),
-  ]
+  const list = columns === undefined ? undefined : listIn(schema)
+  const items: readonly object[] = Object(value)[list?.name ?? ''] ?? []
+  const lines =
+    list === undefined || columns === undefined
+      ? []
+      : shownList({ item: list.item, items, columns }, view, none)
+  if (view.form === 'csv') return lines
+  const others = Object.entries(value).filter(
+    ([name, each]) =>
+      name !== list?.name && !incompleteFields.has(name) && (list === undefined || each !== null),
+  )
+  const { nowMs } = view
+  return [...lines, ...view.pairs(fieldPairs(schema, Object.fromEntries(others), { nowMs }))]
+}
+
+/** Returns a list as lines, or what is said of an empty one. */
+export function shownList(list: ShownList, view: View, none = 'none'): readonly string[] {
+  return list.items.length === 0 && view.form !== 'csv' ? [none] : listLines(list, view)
 }
 
 function filled(text: string, schema: TSchema, values: object): string {

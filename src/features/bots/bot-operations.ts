@@ -337,13 +337,13 @@ function queueFields() {
     webhook_host: is.orNull(text),
     max_connections: is.orNull(is.count('How many connections the webhook may have now.')),
     last_error_date: is.orNull(is.time('When the last attempt failed.')),
-    last_error_message: is.orNull(text),
+    last_error_message: is.orNull(is.reason()),
     paused: is.flag('Whether the operator has stopped deliveries.'),
     deliveries_per_second: is.orNull(
       is.number('The limit of deliveries.', { exclusiveMinimum: 0 }),
     ),
     health: is.orNull(is.health()),
-    health_reason: is.orNull(text),
+    health_reason: is.orNull(is.reason()),
     deliveries: is.named('DeliveryCounts', 'Outcomes since the worker of the bot started.', {
       delivered: is.count('2xx responses.'),
       rejected: is.count('Other responses.'),

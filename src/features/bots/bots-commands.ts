@@ -7,8 +7,8 @@ import { botOperations } from './bot-operations.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import { messageOf } from '../../kit/errors.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { type TableRows, textTable } from '../../cli/output/text-table.ts'
-import { cell, fieldCell, fieldOf } from '../../cli/remote/cells.ts'
+import type { View } from '../../cli/output/view.ts'
+import { cell, type FieldPair, fieldPairs } from '../../cli/remote/cells.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
@@ -67,7 +67,7 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
 export const botsCommands: readonly ParsedCommand[] = [
   remoteCommand(botOperations.getBot, {
     sentence: 'shows the state of a bot, of its queue and of its /test/ queue',
-    lines: (bot) => textTable(shownBot(bot)),
+    lines: botLines,
   }),
   registerBotCommand,
   remoteCommand(botOperations.rotateToken, {
@@ -156,44 +156,56 @@ function withToken<Input extends { readonly body?: object | null | undefined }>(
   }
 }
 
-/** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
-function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
-  const { bot_id, first_name, username, created_at, validate, test, relay, ...others } = bot
+type BotState = ResultOf<typeof botOperations.getBot>
+
+/** What matters first, then a line for each field. Those of the /test/ queue follow if it is used. */
+function botLines(bot: BotState, view: View): readonly string[] {
+  const { test, relay, ...others } = bot
   const schema = botOperations.getBot.result()
-  const isOfBot = (field: string): boolean =>
-    field in schema.properties && !(field in schema.properties.test.properties)
-  const shown = Object.entries({ ...shownQueue(others), relay: relaySentence(relay) })
-  const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
-  return {
-    head: ['field', 'queue', '/test/ queue'],
-    rows: [
-      ['bot_id', cell(bot_id)],
-      ['first_name', cell(first_name)],
-      ['username', cell(username)],
-      ['registered', fieldCell(fieldOf(schema, 'created_at'), created_at)],
-      ['validate', cell(validate)],
-      ...shown
-        .filter(([field, value]) => isOfBot(field) && value !== undefined)
-        .map(([field, value]) => [field, cell(value)]),
-      ...shown
-        .filter(([field]) => !isOfBot(field))
-        .map(([field, value]) => [
-          field,
-          fieldCell(fieldOf(schema, field), value),
-          fieldCell(fieldOf(schema, field), testFields.get(field)),
-        ]),
-    ],
-  }
+  const { nowMs } = view
+  const shown = { ...shownQueue(others), ...(relay && { relay: relaySentence(relay) }) }
+  const pairs = [...fieldPairs(schema, shown, { nowMs }), ...testPairs(test, nowMs)]
+  return [...view.texts([healthSentence(bot)]), '', ...view.pairs(pairs)]
 }
 
-function relaySentence(relay: ResultOf<typeof botOperations.getBot>['relay']): string | undefined {
-  if (relay === undefined) return undefined
-  const because = relay.reason === null ? '' : `: ${relay.reason}`
-  return `${relay.state} from ${relay.from}${because}`
+function healthSentence({ bot_id: id, username, paused, ...bot }: BotState): string {
+  const who = `bot ${id} @${username}`
+  const word = paused ? 'paused' : bot.health
+  const state = word === null ? 'has no webhook' : `is ${word}`
+  const because = bot.health_reason === null ? '' : `: ${bot.health_reason}`
+  return `${who} ${state}${because}`
 }
 
-/** Of the counts of deliveries, only what has happened is shown. */
-function shownQueue(queue: { readonly deliveries: Readonly<Record<string, number>> }): object {
+function testPairs(test: BotState['test'], nowMs: number | undefined): readonly FieldPair[] {
+  const schema = botOperations.getBot.result().properties.test
+  if (!isUsed(test)) return []
+  return fieldPairs(schema, shownQueue(test), { nowMs, before: '/test/ ' })
+}
+
+/** Whether anything is known of a queue: a webhook or a setting, a poll, an update. */
+function isUsed({ deliveries, ...queue }: BotState['test']): boolean {
+  return (
+    queue.pending > 0 ||
+    queue.dead_letters > 0 ||
+    queue.paused ||
+    queue.waiting_poll ||
+    queue.webhook_host !== null ||
+    queue.deliveries_per_second !== null ||
+    queue.last_error_date !== null ||
+    Object.values(deliveries).some((count) => count > 0)
+  )
+}
+
+function relaySentence({ state, from, reason }: NonNullable<BotState['relay']>): string {
+  const because = reason === null ? '' : `: ${reason}`
+  return `${state} from ${from}${because}`
+}
+
+/** Of the counts of deliveries, only what has happened is shown. The reason of the health is on top. */
+function shownQueue<Queue extends BotState['test']>({
+  health_reason: _onTop,
+  ...queue
+}: Queue): object {
   const counts = Object.entries(queue.deliveries).filter(([, count]) => count > 0)
   return { ...queue, deliveries: Object.fromEntries(counts) }
 }

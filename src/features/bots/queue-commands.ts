@@ -7,6 +7,7 @@ import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printResult } from '../../cli/output/print-result.ts'
+import type { View } from '../../cli/output/view.ts'
 import { fieldOption, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
 
@@ -39,11 +40,12 @@ export const queueCommands: readonly ParsedCommand[] = [
     async run(call, input) {
       const api = await privateApiOf(call)
       const listed = await api.call(webhookOperations.listAttempts, input)
+      const { columns } = webhookOperations.listAttempts
       const hasBodies = call.get(bodiesOption) === true
       const hasHeaders = call.get(headersOption) === true
-      printResult(call, listed, ({ attempts, request }) => [
-        ...attemptLines({ attempts, hasBodies, hasHeaders }),
-        ...(hasHeaders ? requestLines(request) : []),
+      printResult(call, listed, ({ attempts, request }, view) => [
+        ...attemptLines({ attempts, columns, hasBodies, hasHeaders }, view),
+        ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
       ])
     },
   }),
@@ -98,18 +100,19 @@ function requestLines(
   return ['', `requests are now: ${method} to ${host} with ${headersText(headers)}`]
 }
 
-function checkLines({
-  advice,
-  response_body: body,
-  response_headers: headers,
-  steps,
-}: ResultOf<typeof webhookOperations.checkWebhook>): readonly string[] {
+function checkLines(
+  {
+    advice,
+    response_body: body,
+    response_headers: headers,
+    steps,
+  }: ResultOf<typeof webhookOperations.checkWebhook>,
+  view: View,
+): readonly string[] {
+  const lines = resultLines(webhookOperations.checkWebhook, { steps }, view)
+  if (view.form === 'csv') return lines
   const response = { 'response headers': headersText(headers), 'response body': body }
   const shown = Object.entries(response).filter(([, value]) => value !== null)
-  return [
-    ...resultLines(webhookOperations.checkWebhook, { steps }),
-    ...shown.map(([name, value]) => `${name}: ${value}`),
-    '',
-    advice,
-  ]
+  const others = [...shown.map(([name, value]) => `${name}: ${value}`), '', advice]
+  return [...lines, ...view.texts(others)]
 }

@@ -15,10 +15,11 @@ export const fleetOperations = declareOperations('bots', {
     columns: [
       'bot_id',
       'username',
-      'mode',
+      'health',
+      'health_reason',
       'pending',
       'oldest_age',
-      'health',
+      'mode',
       'next_attempt',
       'dead_letters',
       'last_taken',
@@ -82,6 +83,9 @@ function listedBot() {
       oldest_age: is.orNull(is.age('The age of the oldest of them, in seconds.')),
       paused: is.orNull(is.flag('Whether the operator has stopped deliveries.')),
       health: is.orNull(is.health()),
+      health_reason: is.optional(
+        is.reason('Why its health is degraded, behind, failing or unpolled; otherwise absent.'),
+      ),
       next_attempt: is.orNull(is.preciseTime('When the webhook is tried next.')),
       dead_letters: is.optional(is.orNull(is.count('With `details`: the number of dead letters.'))),
       last_taken: is.optional(

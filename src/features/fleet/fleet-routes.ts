@@ -261,6 +261,7 @@ function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] 
     oldest_age: status?.oldestAgeS ?? null,
     paused: status?.isPaused ?? null,
     health: status?.health ?? null,
+    health_reason: status?.healthReason,
     next_attempt: fieldValues.timeOrNull(status?.nextAttemptMs),
   }
 }

@@ -11,6 +11,8 @@ export interface FleetStatus
   readonly oldestAgeS?: number | undefined
   /** Undefined without a webhook, unless nobody polls. */
   readonly health?: Health | undefined
+  /** Why the health is none of a bot that needs nothing; undefined if it is, or if a worker of an older version has answered. */
+  readonly healthReason?: string | undefined
   /** Wall time; undefined if no attempt is planned. */
   readonly nextAttemptMs?: number | undefined
   /** How long ago an update was last confirmed or delivered; undefined if none was since the bot was loaded. */

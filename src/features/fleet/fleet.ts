@@ -172,7 +172,8 @@ export class Fleet {
   statusOf(shard: Shard, botId: number): FleetStatus | undefined {
     const of = this.#shards.get(shard)
     const row = of?.index.isFilled === true ? of.index.row(botId) : undefined
-    return of === undefined || row === undefined ? undefined : this.#statusOf(row, of)
+    if (of === undefined || row === undefined) return undefined
+    return this.#withReason(this.#statusOf(row, of), row, of)
   }
 
   /** Returns what is known of a queue that is in memory. */
@@ -218,7 +219,7 @@ export class Fleet {
       first.offer({ botId: queue, shard: of.shard, status })
     })
     const { bots, shards } = await namesOf(
-      first.items(),
+      first.items().map((bot) => ({ ...bot, status: this.#toldStatus(bot) })),
       searched.map(({ shard }) => shard),
     )
     return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
@@ -375,6 +376,20 @@ export class Fleet {
       // JSON has no infinity.
       takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
     }
+  }
+
+  /** Adds the sentence to the status of a bot that a list has: to write one for every bot that is looked at would be dear. */
+  #toldStatus({ shard, botId, status }: FoundBot): FleetStatus {
+    const of = this.#shards.get(shard)
+    const row = of?.index.row(botId)
+    return of === undefined || row === undefined ? status : this.#withReason(status, row, of)
+  }
+
+  #withReason(status: FleetStatus, row: FleetRow, of: Indexed): FleetStatus {
+    const { health, oldestAgeS } = status
+    if (health === undefined || health === 'healthy' || health === 'paused') return status
+    const loaded = this.#parts.bots.loadedQueue(row.queue)
+    return { ...status, healthReason: reasonOf(this.#factsOf({ row, loaded, of }), oldestAgeS) }
   }
 
   #healthOf(seen: Seen): WebhookStatus {

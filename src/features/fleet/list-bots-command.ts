@@ -6,13 +6,8 @@ import type { QueryOf, ResultOf } from '../../api/operation.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import {
-  jsonOption,
-  madeResult,
-  printResult,
-  tell,
-  tellIncomplete,
-} from '../../cli/output/print-result.ts'
+import { madeResult, printResult, tellIncomplete, tellMore } from '../../cli/output/print-result.ts'
+import type { View } from '../../cli/output/view.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
@@ -74,8 +69,9 @@ async function list(
   const { bots } = result
   printResult(call, madeResult(result), botLines)
   tellIncomplete(result)
-  if (bots.length < query.limit || call.has(jsonOption)) return
-  tell(
+  if (bots.length < query.limit) return
+  tellMore(
+    call,
     query.sort === undefined
       ? `there may be more bots: --after ${bots.at(-1)?.bot_id}`
       : 'there may be more bots: raise --limit',
@@ -115,8 +111,8 @@ async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
   return { bots, ...(shards.length > 0 ? { missing_shards: shards } : {}) }
 }
 
-function botLines({ bots }: BotPage): readonly string[] {
+function botLines({ bots }: BotPage, view: View): readonly string[] {
   // A bot without a webhook can be paused, too.
   const shown = bots.map((bot) => (bot.paused === true ? { ...bot, health: 'paused' } : bot))
-  return resultLines(fleetOperations.listBots, { bots: shown })
+  return resultLines(fleetOperations.listBots, { bots: shown }, view)
 }

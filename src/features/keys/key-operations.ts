@@ -126,7 +126,7 @@ function keyId() {
 function fields() {
   return {
     key_id: keyId(),
-    name: is.text(),
+    name: is.name(),
     scopes: is.scopeList(),
     bots: is.orNull(is.list(is.botId()), 'all'),
     updates_per_second: is.orNull(is.perSecond('The limit of pushed updates.')),

@@ -83,19 +83,16 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
     },
     limit: { sentence: 'Lists this many calls at most.' },
   },
-  lines: ({ calls }) =>
-    resultLines(auditOperations.listAudit, {
-      calls: calls.map(({ bot_id: id, username, bot_ids: ids, ...call }) => ({
-        ...call,
-        bot_id: id === null ? someBots(ids.length) : shownBot(id, username),
-      })),
-    }),
+  lines: ({ calls }, view) => {
+    const shown = calls.map((each) => ({
+      ...each,
+      bot_id: each.bot_id ?? someBots(each.bot_ids.length),
+    }))
+    return resultLines(auditOperations.listAudit, { calls: shown }, view)
+  },
 })
 
-function shownBot(id: number, username: string | undefined): string {
-  return username === undefined ? `${id}` : `@${username} ${id}`
-}
-
+/** A part of a call that registers many bots is about all of these. */
 function someBots(count: number): string | null {
   return count === 0 ? null : counted(count, 'bot')
 }

@@ -7,14 +7,9 @@ import { updateIn } from '../../api/update-in.ts'
 import * as is from '../../api/words.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import {
-  jsonOption,
-  madeResult,
-  printResult,
-  tableLines,
-  tell,
-} from '../../cli/output/print-result.ts'
-import { itemTable } from '../../cli/remote/cells.ts'
+import { madeResult, printResult, tell, tellMore } from '../../cli/output/print-result.ts'
+import type { View } from '../../cli/output/view.ts'
+import { fieldNames } from '../../cli/remote/cells.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import {
@@ -24,7 +19,7 @@ import {
   updateIdArgument,
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
-import { resultLines } from '../../cli/remote/result-lines.ts'
+import { resultLines, shownList } from '../../cli/remote/result-lines.ts'
 import { ConfigError } from '../../config/config.ts'
 import { onOff } from '../../config/config-values.ts'
 import { waitingClock } from '../../kit/clock.ts'
@@ -59,8 +54,8 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
       printCall(call, deadLetterOperations.listDeadLetters, result, input)
       const { dead_letters: letters, total } = result.value
       const shown = letters.length
-      if (shown === input.query?.limit && total > shown && !call.has(jsonOption)) {
-        tell(`there may be more: --after ${letters.at(-1)?.update_id}`)
+      if (shown === input.query?.limit && total > shown) {
+        tellMore(call, `there may be more: --after ${letters.at(-1)?.update_id}`)
       }
     },
   }),
@@ -69,8 +64,8 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     async run(call, input) {
       const api = await privateApiOf(call)
       const result = await api.call(deadLetterOperations.getDeadLetter, input)
-      printResult(call, result, ({ update: _update, bytes: _bytes, ...fields }) => [
-        ...resultLines(deadLetterOperations.getDeadLetter, fields),
+      printResult(call, result, ({ update: _update, bytes: _bytes, ...fields }, view) => [
+        ...resultLines(deadLetterOperations.getDeadLetter, fields, view),
         '',
         updateIn(result.text),
       ])
@@ -119,7 +114,7 @@ async function replay(
   const told = call.has(waitOption)
     ? madeResult(await withOutcomes(api, queue, result.value))
     : result
-  printResult(call, told, (each: Replayed) => replayLines(each, chosen))
+  printResult(call, told, (each: Replayed, view) => replayLines(each, chosen, view))
   const { stopped } = result.value
   const lettersTold = told.value.replayed ?? [told.value]
   if (lettersTold.some(({ outcome }) => outcome === 'waits' || outcome === 'dead letter')) {
@@ -153,17 +148,21 @@ async function withOutcomes(
   return { ...result, replayed }
 }
 
-function replayLines(result: Replayed, chosen: number | undefined): readonly string[] {
+const replayedItem = is.object({
+  update_id: is.updateId(),
+  new_update_id: is.updateId(),
+  outcome: is.optional(is.text()),
+  detail: is.optional(is.reason()),
+})
+
+function replayLines(result: Replayed, chosen: number | undefined, view: View): readonly string[] {
   const pairs =
     result.replayed ??
     (chosen === undefined
       ? []
       : [{ ...result, update_id: chosen, new_update_id: result.update_id ?? 0 }])
-  if (pairs.length === 0) return ['no dead letters']
-  const hasOutcomes = pairs.some(({ outcome }) => outcome !== undefined)
-  const ids = ['update_id', 'new_update_id'] as const
-  const fields = hasOutcomes ? ([...ids, 'outcome', 'detail'] as const) : ids
-  return tableLines(itemTable(is.object({}), pairs, fields))
+  const list = { item: replayedItem, items: pairs, columns: fieldNames(replayedItem) }
+  return shownList(list, view, 'no dead letters')
 }
 
 async function drop(call: CommandCall, queue: AskedQueue): Promise<void> {

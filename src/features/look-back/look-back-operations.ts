@@ -25,9 +25,9 @@ export const lookBackOperations = declareOperations('look back', {
     columns: [
       'update_id',
       'state',
+      'accepted',
       'type',
       'ordering_key',
-      'accepted',
       'left',
       'attempts',
       'bytes',

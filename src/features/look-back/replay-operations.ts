@@ -64,7 +64,7 @@ export const replayOperations = declareOperations('look back', {
     about: 'queue',
     portal: 'look',
     command: 'replays list',
-    columns: ['job_id', 'state', 'started', 'ended', 'total', 'replayed', 'skipped', 'reason'],
+    columns: ['job_id', 'state', 'started', 'replayed', 'total', 'reason', 'ended', 'skipped'],
     none: 'no replays',
     more: '#replay',
     summary: 'Lists the replays of a queue, the newest first',
@@ -117,11 +117,11 @@ function replayJob() {
   return is.named('Replay', 'A job that pushes updates again.', {
     job_id: is.jobId(),
     state: is.oneOf(replayStates),
-    reason: is.orNull(is.text('Why the job is paused, or has ended early.')),
+    reason: is.orNull(is.reason('Why the job is paused, or has ended early.')),
     filter: is.object({
       state: is.orNull(is.oneOf(leftStates)),
       type: is.orNull(is.oneOf(updateTypes)),
-      ordering_key: is.orNull(is.text()),
+      ordering_key: is.orNull(is.name()),
       since: is.orNull(is.time('Accepted then or later.')),
       until: is.time('Accepted before.'),
     }),

@@ -76,8 +76,8 @@ export const replaysCommands: readonly ParsedCommand[] = [
       }
       const order = { ...selection, rate: rate ?? 1, dry_run: isDry === true, idempotency_key: key }
       const result = await api.call(startReplay, { ...of, body: order })
-      printResult(call, result, (started) =>
-        'dry_run' in started ? [countLine(started)] : resultLines(startReplay, started),
+      printResult(call, result, (started, view) =>
+        'dry_run' in started ? [countLine(started)] : resultLines(startReplay, started, view),
       )
     },
   }),

@@ -7,7 +7,7 @@ import type { ResultOf } from '../../api/operation.ts'
 import { updateIn } from '../../api/update-in.ts'
 import type { UpdateState } from '../../shard/records/replay-record.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { jsonOption, printResult, tell } from '../../cli/output/print-result.ts'
+import { printResult, tellMore } from '../../cli/output/print-result.ts'
 import { attemptLines } from '../../cli/attempt-lines.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import {
@@ -18,6 +18,7 @@ import {
   remoteCommand,
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
+import { needs as bots } from '../bots/needs.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
 import { duration } from '../../config/duration.ts'
 
@@ -68,11 +69,12 @@ export const updatesCommands: readonly ParsedCommand[] = [
       const query = { ...input.query, state: call.get(stateOption), type: call.get(typeOption) }
       const result = await api.call(lookBackOperations.listUpdates, { ...input, query })
       const { next, ...page } = result.value
-      printResult(call, result, () => resultLines(lookBackOperations.listUpdates, page))
-      if (next !== null && !call.has(jsonOption))
-        tell(
-          `there may be more: --${input.query?.before === undefined ? 'after' : 'before'} ${next}`,
-        )
+      printResult(call, result, (_, view) =>
+        resultLines(lookBackOperations.listUpdates, page, view),
+      )
+      if (next === null) return
+      const way = input.query?.before === undefined ? 'after' : 'before'
+      tellMore(call, `there may be more: --${way} ${next}`)
     },
   }),
   remoteCommand(lookBackOperations.getUpdate, {
@@ -83,9 +85,11 @@ export const updatesCommands: readonly ParsedCommand[] = [
       printResult(
         call,
         result,
-        ({ update: _update, bytes: _bytes, latest_attempts: attempts, ...fields }) => [
-          ...resultLines(lookBackOperations.getUpdate, fields),
-          ...(attempts.length === 0 ? [] : ['', ...attemptLines({ attempts })]),
+        ({ update: _update, bytes: _bytes, latest_attempts: attempts, ...fields }, view) => [
+          ...resultLines(lookBackOperations.getUpdate, fields, view),
+          ...(attempts.length === 0
+            ? []
+            : ['', ...attemptLines({ attempts, columns: bots.listAttempts.columns }, view)]),
           '',
           updateIn(result.text),
         ],

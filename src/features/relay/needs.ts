@@ -6,7 +6,7 @@ function relayFields() {
   return is.named('RelayState', 'What takes updates from another server.', {
     from: is.text('The server that it takes updates from.'),
     state: is.oneOf(['polling', 'paused']),
-    reason: is.orNull(is.text('Why it is paused.')),
+    reason: is.orNull(is.reason('Why it is paused.')),
     since: is.orNull(is.preciseTime('When it was last paused or resumed.')),
     next_poll: is.orNull(is.preciseTime('When a paused one is tried again.')),
     last_update: is.orNull(is.preciseTime('When the last update was stored.')),

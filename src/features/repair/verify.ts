@@ -5,7 +5,8 @@
 
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { jsonOption, printJsonLine } from '../../cli/output/print-result.ts'
+import { printJsonLine } from '../../cli/output/print-result.ts'
+import { jsonOption } from '../../cli/output/view.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'

@@ -32,9 +32,9 @@ export function nodeReport(
       : textTable({
           head: ['node', 'state', 'address', 'workers', 'shards', 'heartbeat'],
           rows: nodeLines,
-        })),
+        }).lines),
     '',
-    ...textTable({ head: ['shards', 'epoch', 'owner'], rows: shardLines }),
+    ...textTable({ head: ['shards', 'epoch', 'owner'], rows: shardLines }).lines,
   ]
 }
 

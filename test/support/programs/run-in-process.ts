@@ -18,6 +18,8 @@ interface CommandInput {
   readonly env: NodeJS.ProcessEnv
   /** What the command finds on standard input. */
   readonly input: string
+  /** The width of the terminal to which the output goes. Default: it goes to none. */
+  readonly columns?: number
 }
 
 export interface CommandEnd {
@@ -38,10 +40,11 @@ class OwnProcess {
   exitCode: number | undefined
   readonly texts = { out: '', err: '', output: '' }
 
-  constructor({ env, input }: CommandInput) {
+  constructor({ env, input, columns }: CommandInput) {
     this.env = { ...process.env, ...env }
     this.stdin = Readable.from(input === '' ? [] : [Buffer.from(input)])
     this.stdout = this.#writer('out')
+    if (columns !== undefined) Object.assign(this.stdout, { isTTY: true, columns })
     this.stderr = this.#writer('err')
   }
 

@@ -5,6 +5,7 @@ import {
   age,
   bytes,
   ms,
+  name,
   orNull,
   perSecond,
   time,
@@ -15,10 +16,11 @@ import {
   bytesText,
   cell,
   fieldCell,
-  fieldTable,
-  itemTable,
+  fieldPairs,
+  listLines,
 } from '../../../../src/cli/remote/cells.ts'
-import { utcText } from '../../../../src/kit/clock.ts'
+import { plainView, View, type ViewParts } from '../../../../src/cli/output/view.ts'
+import { isoText } from '../../../../src/kit/clock.ts'
 import { apiOperations } from '../../../../src/modules/api-operations.ts'
 
 test('an age is shown in the largest unit that leaves it at least two', () => {
@@ -54,13 +56,56 @@ test('a table has the unit in its head, and no column of what no item has', () =
     updates_per_second: orNull(perSecond('How often.')),
     traceparent: traceparent('Where.'),
   })
-  const fields = ['duration_ms', 'updates_per_second', 'traceparent']
+  const columns = ['duration_ms', 'updates_per_second', 'traceparent']
   const items = [{ duration_ms: 5, updates_per_second: 7, later: 'x' }]
-  assert.deepEqual(itemTable(item, items, fields), {
-    head: ['ms', 'updates/s'],
-    rows: [['5', '7']],
-  })
-  assert.deepEqual(itemTable(item, items, fields, 'others').head, ['ms', 'updates/s', 'later'])
+  const shown = (parts: Partial<ViewParts>): readonly string[] =>
+    listLines({ item, items, columns }, new View({ ...plainView, ...parts }))
+  assert.deepEqual(shown({}), ['ms  updates/s', ' 5          7'])
+  assert.deepEqual(shown({ isWide: true }), ['ms  updates/s  later', ' 5          7  x'])
+  assert.deepEqual(shown({ columns: ['later', 'duration_ms'] }), ['later  ms', 'x       5'])
+  assert.deepEqual(shown({ form: 'csv' }), ['duration_ms,updates_per_second,traceparent', '5,7,'])
+})
+
+const timed = Type.Object({
+  made: time('When.'),
+  next: orNull(time('When.')),
+  name: name(),
+  bots: orNull(Type.Array(Type.Integer()), 'all'),
+  since: Type.Object({ at: orNull(time('When.')), count: Type.Integer() }),
+})
+const things = [{ made: 0, next: 130, name: 'a', bots: null, since: { at: null, count: 0 } }]
+
+test('people at a terminal read ages, and everybody else reads dates', () => {
+  const columns = ['made', 'next', 'name']
+  const shown = (parts: Partial<ViewParts>): readonly string[] =>
+    listLines({ item: timed, items: things, columns }, new View({ ...plainView, ...parts }))
+  assert.deepEqual(shown({ nowMs: 10_000 }), ['made      next      name', '10 s ago  in 2 min  a'])
+  const dates = '1970-01-01T00:00:00Z  1970-01-01T00:02:10Z  a'
+  assert.equal(shown({})[1], dates)
+  assert.equal(shown({ nowMs: 10_000, isWide: true })[1], `${dates}     all   at -, count 0`)
+  assert.equal(
+    shown({ nowMs: 10_000, form: 'csv' })[1],
+    '1970-01-01T00:00:00Z,1970-01-01T00:02:10Z,a,,"{""at"":null,""count"":0}"',
+  )
+})
+
+test('what has no place at the terminal is named, by the names that --columns takes', () => {
+  const view = new View({ ...plainView, nowMs: 10_000, width: 20 })
+  listLines({ item: timed, items: things, columns: ['made', 'next', 'name'] }, view)
+  assert.equal(view.hint, '--wide also shows name')
+})
+
+test('one thing has a date beside its ages, and at a terminal no line for what is null', () => {
+  assert.deepEqual(fieldPairs(timed, { ...things[0], next: null }, { nowMs: 10_000 }), [
+    ['made', '10 s ago (1970-01-01 00:00:00Z)'],
+    ['name', 'a'],
+    ['bots', 'all'],
+    ['since', 'count 0'],
+  ])
+  assert.deepEqual(fieldPairs(timed, { ...things[0], next: null }, { nowMs: undefined })[1], [
+    'next',
+    '-',
+  ])
 })
 
 test('an object of objects has a line for each of these, and another object one line', () => {
@@ -68,7 +113,7 @@ test('an object of objects has a line for each of these, and another object one 
   const inner = Type.Object({ p50_ms: p50 })
   const schema = Type.Object({ delivery: Type.Object({ polling: inner }), counts: Type.Object({}) })
   const value = { delivery: { polling: { p50_ms: 1 } }, counts: { a: 1, b: 2 }, later: [{}] }
-  assert.deepEqual(fieldTable(schema, value).rows, [
+  assert.deepEqual(fieldPairs(schema, value, { nowMs: undefined }), [
     ['delivery polling', 'p50_ms 1 ms'],
     ['counts', 'a 1, b 2'],
     ['later', '[{}]'],
@@ -82,7 +127,7 @@ test('each field of a result that is described as a time is shown as one', () =>
       if (!/In Unix seconds/.test('description' in schema ? String(schema.description) : ''))
         continue
       times++
-      assert.equal(fieldCell(schema, 0), utcText(0), JSON.stringify(schema))
+      assert.equal(fieldCell(schema, 0), isoText(0), JSON.stringify(schema))
     }
   }
   assert(times >= 40, `${times}`)

@@ -5,6 +5,7 @@ import * as is from '../../../../src/api/words.ts'
 import { declareOperations } from '../../../../src/api/operation.ts'
 import { fieldOf } from '../../../../src/cli/remote/cells.ts'
 import { remoteCommand } from '../../../../src/cli/remote/remote-command.ts'
+import { View } from '../../../../src/cli/output/view.ts'
 import { listIn, resultLines } from '../../../../src/cli/remote/result-lines.ts'
 import { apiOperations } from '../../../../src/modules/api-operations.ts'
 
@@ -43,24 +44,25 @@ test('a list is a table, and what else the result says follows', () => {
     { name: 'ball', made: 0 },
     { name: 'top', made: 60 },
   ]
-  assert.deepEqual(resultLines(toyList, { toys, total: 9 }), [
+  assert.deepEqual(resultLines(toyList, { toys, total: 9 }, new View()), [
     'name  made',
-    'ball  1970-01-01 00:00:00Z',
-    'top   1970-01-01 00:01:00Z',
-    'total 9',
+    'ball  1970-01-01T00:00:00Z',
+    'top   1970-01-01T00:01:00Z',
+    'total  9',
   ])
 })
 
 test('an empty list is said, and so is what was done', () => {
-  assert.deepEqual(resultLines(toyList, { toys: [] }), ['no toys'])
-  assert.deepEqual(resultLines(toyDone, { removed: 2 }, { id: 123 }), ['removed 2 toys of bot 123'])
+  assert.deepEqual(resultLines(toyList, { toys: [] }, new View()), ['no toys'])
+  assert.deepEqual(resultLines(toyDone, { removed: 2 }, new View(), { id: 123 }), [
+    'removed 2 toys of bot 123',
+  ])
 })
 
 test('a single object has a line for each field, but not for what is told beside it', () => {
   const { toyList: _list, ...row } = { toyList, ...toyList, columns: undefined }
   const { columns: _columns, ...single } = row
-  assert.deepEqual(resultLines(single, { total: 1, later: 'x', missing_shards: [3] }), [
-    'field  value',
+  assert.deepEqual(resultLines(single, { total: 1, later: 'x', missing_shards: [3] }, new View()), [
     'total  1',
     'later  x',
   ])

@@ -149,7 +149,7 @@ test('nothing that is shown of these texts is invisible', () => {
       visible(said),
       visibleJson(JSON.stringify(said)),
       shownHeaders({ 'x-a': said }, secrets) ?? '',
-      ...textTable({ head: ['a'], rows: [[said]] }),
+      ...textTable({ head: ['a'], rows: [[said]] }).lines,
     ]) {
       assert.doesNotMatch(shown, /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u)
     }

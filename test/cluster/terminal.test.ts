@@ -1,0 +1,118 @@
+/** What an operator sees of a server in trouble, at terminals of several widths. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { widthOf } from '../../src/cli/output/text-width.ts'
+import { type CommandEnd, runInProcess } from '../support/programs/run-in-process.ts'
+import { startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
+
+/** Bots with all troubles, and names and keys of all lengths. */
+const troubled = shared(async (owner) => {
+  const server = await startServer(owner, { flags: ['--local', '--retain=1h', '--trace-context'] })
+  const ids = { healthy: 4_711, failing: 77_000_000_001, paused: 90_071_992_547, polling: 123 }
+  const sink = await startSink(owner, ({ path, text }, response) => {
+    const isRefused = text.includes('refused')
+    if (isRefused) response.writeHead(400, { 'Webhook-Delivery': 'abort-message' })
+    else if (path === '/failing') response.writeHead(503, 'Service Unavailable, or its database')
+    response.end('no '.repeat(20))
+  })
+  const names = { healthy: '日本語の名前です長い名前', failing: 'F', paused: 'P', polling: 'Q' }
+  const tokens = new Map<string, string>()
+  for (const [kind, id] of Object.entries(ids)) {
+    const first_name = new Map(Object.entries(names)).get(kind)
+    const username = `${kind}_${'and_its_name_is_long_'.repeat(kind === 'failing' ? 2 : 1)}bot`
+    const { body } = await server.admin('POST', '/v1/bots', { bot_id: id, first_name, username })
+    tokens.set(kind, body.token)
+  }
+  const call = (kind: string, method: string, parameters = {}): Promise<unknown> =>
+    server.call(tokens.get(kind) ?? '', method, parameters)
+  const push = (id: number, text: string, nth = 0): Promise<number | undefined> => {
+    const chat = { id: -1_001_234_567_890 - nth, type: 'supergroup', title: 'x' }
+    return server.push(id, { message: { message_id: 1, date: 1, chat, text } })
+  }
+  await call('healthy', 'setWebhook', { url: sink.url('/healthy') })
+  await push(ids.healthy, 'taken')
+  await sink.atLeast(1)
+  await call('failing', 'setWebhook', { url: sink.url('/failing') })
+  const refused = await push(ids.failing, 'refused')
+  await sink.atLeast(2)
+  for (const nth of [1, 2, 3]) await push(ids.failing, 'waits', nth)
+  await call('paused', 'setWebhook', { url: sink.url('/healthy') })
+  await server.admin('POST', `/v1/bots/${ids.paused}/pause`)
+  await push(ids.paused, 'waits')
+  await push(ids.polling, 'nobody polls')
+  const key = { name: 'a_key_with_a_name_that_is_rather_long_for_the_night', scopes: ['read'] }
+  await server.admin('POST', '/v1/keys', key)
+  await server.admin('POST', `/v1/bots/${ids.healthy}/portal`, { ttl: 60 })
+  const replay = await server.admin('POST', `/v1/bots/${ids.healthy}/updates/replay`, {})
+  await until(async () => {
+    const { body } = await server.admin('GET', `/v1/bots/${ids.failing}`)
+    return body.health === 'failing' && body.dead_letters === 1
+  })
+  const place = [`--dir=${server.dir}`, `--admin-port=${new URL(server.privateUrl).port}`]
+  const at = (columns: number | undefined, ...args: string[]): Promise<CommandEnd> =>
+    runInProcess([...args, ...place], {
+      env: {},
+      input: '',
+      ...(columns !== undefined && { columns }),
+    })
+  return { at, ids: { ...ids, refused: refused ?? 0, job: replay.body.job_id }, server }
+})
+
+/** Commands that show something, and lists among them. */
+function commandsOf({
+  failing,
+  healthy,
+  paused,
+  polling,
+  refused,
+  job,
+}: {
+  readonly [kind: string]: number
+}): readonly string[] {
+  return [
+    'bots list',
+    'bots list --details',
+    'bots list --state failing',
+    ...[failing, healthy, paused, polling].map((id) => `bots show ${id}`),
+    'summary',
+    'server history --minutes 3',
+    'server types',
+    `webhook show ${failing}`,
+    `webhook check ${failing}`,
+    `attempts ${failing}`,
+    `attempts ${failing} --bodies --headers`,
+    `dead-letters list ${failing}`,
+    `dead-letters show ${failing} ${refused}`,
+    `updates list ${failing}`,
+    `updates show ${failing} ${refused}`,
+    `replays list ${healthy}`,
+    `replays show ${healthy} ${job}`,
+    `retention ${healthy}`,
+    `limits ${failing}`,
+    `portal list ${healthy}`,
+    'keys list',
+    'audit',
+  ]
+}
+
+test('no line is longer than the terminal, and of what is shown only names are cut', async (t) => {
+  const { at, ids } = await troubled()
+  for (const command of commandsOf(ids)) {
+    for (const columns of [60, 80, 140]) {
+      const { out, err } = await at(columns, ...command.split(' '))
+      t.diagnostic(`${columns}: postbote ${command}\n${out}${err}`)
+      assert.notEqual(out, '', `${command}: ${err}`)
+      for (const line of out.split('\n')) {
+        // An update is shown byte for byte.
+        if (line.startsWith('{')) continue
+        assert(widthOf(line) <= columns, `${command} at ${columns}: ${line}`)
+      }
+      for (const [cut = ''] of out.matchAll(/\S*…/g)) {
+        assert.match(cut, /^(?:\w+_\w*|日\S*|\S*-1001\d*)…$/, `${command} at ${columns}: ${cut}`)
+      }
+    }
+  }
+})
