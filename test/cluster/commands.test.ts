@@ -126,8 +126,8 @@ test('bots list selects and sorts as the server does, and refuses what cannot be
     return out.trimEnd().split('\n').slice(1)
   }
   const rows = [
-    /^4721 +select_one_bot +polling +1 +\d+ s +(?:-|unpolled) +-$/,
-    /^4722 +select_two_bot +polling +0 +- +paused +-$/,
+    /^ *4721 +select_one_bot +(?:-|unpolled .*) +1 +\d+ s +polling +-$/,
+    /^ *4722 +select_two_bot +paused [ -]+0 +- +polling +-$/,
   ] as const
   assertRows(await listed(), rows)
   assertRows(await listed('--state', 'paused'), [rows[1]])
