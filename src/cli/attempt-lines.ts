@@ -31,7 +31,12 @@ export function attemptLines(
     ...(hasHeaders ? ['response_headers'] : []),
     ...(hasBodies ? ['response_body'] : []),
   ]
-  return shownList({ item: is.attempt(), items, columns: shown }, view, 'no attempts')
+  return shownList({ item: shownAttempt(), items, columns: shown }, view, 'no attempts')
+}
+
+/** Headers are shown as a text that is never cut. */
+function shownAttempt() {
+  return is.object({ ...is.attempt().properties, response_headers: is.orNull(is.reason()) })
 }
 
 type Headers = NonNullable<AttemptJson['response_headers']>

@@ -126,8 +126,8 @@ test('bots list selects and sorts as the server does, and refuses what cannot be
     return out.trimEnd().split('\n').slice(1)
   }
   const rows = [
-    /^ *4721 +select_one_bot +(?:-|unpolled .*) +1 +\d+ s +polling +-$/,
-    /^ *4722 +select_two_bot +paused [ -]+0 +- +polling +-$/,
+    /^ *4721 +select_one_bot +(?:-|unpolled) +1 +\d+ s +polling +-.*$/,
+    /^ *4722 +select_two_bot +paused +0 +- +polling +-.*$/,
   ] as const
   assertRows(await listed(), rows)
   assertRows(await listed('--state', 'paused'), [rows[1]])
@@ -162,6 +162,10 @@ test('summary shows the sums, and limits shows, sets and removes the limit of a 
   await server.push(botId, { message: { text: 'one' } })
   const summary = await postbote(server, ['summary'])
   assert.deepEqual([summary.code, summary.err], [0, ''])
+  assert.match(
+    summary.out,
+    /^[\d,]+ bots?, .*; [\d,]+ updates? waits?, the oldest for \d+ (?:s|min); \d+ dead letters?\n\nbots /,
+  )
   assert.match(summary.out, /^mode +polling \d+, webhook \d+$/m)
   assert.match(summary.out, /^oldest_age +\d+ (?:s|min)\noldest_bot_id +\d+\noldest_test +no$/m)
   assert.match(summary.out, /^delivery webhook +p50_ms (?:-|[\d.]+ ms), p99_ms (?:-|[\d.]+ ms)$/m)

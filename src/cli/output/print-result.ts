@@ -23,7 +23,7 @@ export function printResult<Value>(
   }
   const end = view.form === 'csv' ? '\r\n' : '\n'
   for (const line of lines(value, view)) process.stdout.write(`${harmless(line)}${end}`)
-  if (view.hint !== undefined) tell(view.hint)
+  for (const line of view.texts(view.hints)) tell(line)
 }
 
 /** Prints JSON as it is, but for characters that nobody can see, or that could change what the terminal shows. */

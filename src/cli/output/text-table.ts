@@ -3,8 +3,8 @@
  *
  *   - its columns are in the order of their importance, and the last ones are left out until the others fit;
  *   - a name, which somebody has chosen, is cut at its end, and `…` stands for the rest;
- *   - a reason, such as an error, has the rest of the line as the last column. One that does not fit there goes below its
- *     row, indented and whole;
+ *   - a reason, such as an error, stays in its place if all fit there. Otherwise it has the rest of the line as the last
+ *     column, and one that does not fit there goes below its row, indented and whole;
  *   - nothing else is ever cut: half an id or half a time says nothing.
  *
  * Elsewhere, such as in a pipe, a table is as wide as it is. Pure.
@@ -37,7 +37,7 @@ export interface FittedTable {
 export const emptyCell = '-'
 
 /** A name is cut to this many characters at least: a usual username is not longer. */
-const nameWidthMin = 16
+const nameWidthMin = 20
 /** A column of reasons is not narrower: a shorter line of words is hard to read. */
 const reasonWidthMin = 24
 const gap = '  '
@@ -59,8 +59,9 @@ interface Column {
 export function textTable(table: TableRows, widthMax = Infinity): FittedTable {
   const columns = columnsOf(table)
   if (widthOfAll(columns) <= widthMax) return { lines: rowLines(columns), left: [] }
-  const reasons = columns.filter(({ kind }) => kind === 'reason')
-  const others = columns.filter(({ kind }) => kind !== 'reason')
+  const isBelow = isReasonBelow(columns, widthMax)
+  const reasons = columns.filter(({ kind }) => isBelow && kind === 'reason')
+  const others = columns.filter((column) => !reasons.includes(column))
   let shown = others.map((column) => cutColumn(column, nameWidthMin))
   while (table.isWhole !== true && shown.length > 1 && widthOfAll(shown) > widthMax) {
     shown = shown.slice(0, -1)
@@ -71,6 +72,14 @@ export function textTable(table: TableRows, widthMax = Infinity): FittedTable {
   const [head = '', ...rows] = rowLines([...fitted, ...beside])
   const lines = rows.flatMap((row, nth) => [row, ...linesBelow(below, nth + 1, widthMax)])
   return { lines: [head, ...lines], left }
+}
+
+/** A single reason that fits whole beside what is more important than it stays there: less important columns give way. */
+function isReasonBelow(columns: readonly Column[], widthMax: number): boolean {
+  const nth = columns.findIndex(({ kind }) => kind === 'reason')
+  const isSingle = columns.findLastIndex(({ kind }) => kind === 'reason') === nth
+  const before = columns.slice(0, nth + 1).map((column) => cutColumn(column, nameWidthMin))
+  return !isSingle || widthOfAll(before) > widthMax
 }
 
 function columnsOf({ head, kinds = [], rows }: TableRows): readonly Column[] {

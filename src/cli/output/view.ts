@@ -126,9 +126,9 @@ export class View {
     return texts.flatMap((text) => foldText(text, this.#width))
   }
 
-  /** What to do to see the columns that had no place; undefined if all had one. */
-  get hint(): string | undefined {
-    return this.#left.size === 0 ? undefined : `--wide also shows ${[...this.#left].join(', ')}`
+  /** What to do to see the columns that had no place, if there are any. */
+  get hints(): readonly string[] {
+    return this.#left.size === 0 ? [] : [`--wide also shows ${[...this.#left].join(', ')}`]
   }
 }
 

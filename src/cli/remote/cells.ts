@@ -1,6 +1,7 @@
 /** How values of the private API are shown in tables, as the schemas of their fields say (`shown` of api/words.ts). Pure. */
 import { type TSchema, Type } from 'typebox'
 import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
+import { unreachable } from '../../kit/errors.ts'
 import { isoText, utcText } from '../../kit/clock.ts'
 import { kib, mib } from '../../kit/limits.ts'
 import { csvLines, type CsvValue } from '../output/csv-lines.ts'
@@ -55,8 +56,12 @@ function numberText(as: ShownAs, value: number, nowMs: number | undefined): stri
       return bytesText(value)
     case 'ms':
       return `${value} ms`
-    default:
+    case 'rate':
+    case 'name':
+    case 'reason':
       return `${value}`
+    default:
+      return unreachable(as)
   }
 }
 
@@ -68,7 +73,7 @@ function timeText(timeS: number, nowMs: number | undefined): string {
 }
 
 /** Returns a duration in seconds for people: `42 s`, `3 min`, `5 h` or `2 d`. */
-function ageText(ageS: number): string {
+export function ageText(ageS: number): string {
   if (ageS < 120) return `${Math.round(ageS)} s`
   if (ageS < 7_200) return `${Math.floor(ageS / 60)} min`
   return ageS < 172_800 ? `${Math.floor(ageS / 3_600)} h` : `${Math.floor(ageS / 86_400)} d`
@@ -182,8 +187,8 @@ export function fieldPairs(
     const inner = fieldOf(schema, field)
     const name = `${before}${field}`
     if (isNested(value)) return fieldPairs(inner, value, { nowMs, before: `${name} ` })
-    if (nowMs !== undefined && !saysSomething(inner, value)) return []
-    return [[name, singleCell(inner, value, nowMs)] as const]
+    const shown = singleCell(inner, value, nowMs)
+    return nowMs !== undefined && shown === emptyCell ? [] : [[name, shown] as const]
   })
 }
 

@@ -152,7 +152,10 @@ export function remoteCommand<Row extends Operation>(
     if ('run' in parts) return parts.run(call, input)
     const result = await (await privateApiOf(call)).call(operation, input)
     if (parts.lines === undefined) printCall(call, operation, result, input)
-    else printResult(call, result, parts.lines)
+    else {
+      printResult(call, result, parts.lines)
+      tellIncomplete(Object(result.value))
+    }
   }
   return { ...row, run }
 }

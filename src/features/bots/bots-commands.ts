@@ -172,8 +172,11 @@ function healthSentence({ bot_id: id, username, paused, ...bot }: BotState): str
   const who = `bot ${id} @${username}`
   const word = paused ? 'paused' : bot.health
   const state = word === null ? 'has no webhook' : `is ${word}`
-  const because = bot.health_reason === null ? '' : `: ${bot.health_reason}`
-  return `${who} ${state}${because}`
+  const { health_reason: reason } = bot
+  if (reason === null) return `${who} ${state}`
+  return word !== null && reason.startsWith(word)
+    ? `${who} is ${reason}`
+    : `${who} ${state}: ${reason}`
 }
 
 function testPairs(test: BotState['test'], nowMs: number | undefined): readonly FieldPair[] {
@@ -202,10 +205,7 @@ function relaySentence({ state, from, reason }: NonNullable<BotState['relay']>):
 }
 
 /** Of the counts of deliveries, only what has happened is shown. The reason of the health is on top. */
-function shownQueue<Queue extends BotState['test']>({
-  health_reason: _onTop,
-  ...queue
-}: Queue): object {
+function shownQueue({ health_reason: _onTop, ...queue }: BotState['test']): object {
   const counts = Object.entries(queue.deliveries).filter(([, count]) => count > 0)
   return { ...queue, deliveries: Object.fromEntries(counts) }
 }

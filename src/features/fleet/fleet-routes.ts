@@ -260,10 +260,15 @@ function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] 
     pending: status?.pendingCount ?? null,
     oldest_age: status?.oldestAgeS ?? null,
     paused: status?.isPaused ?? null,
-    health: status?.health ?? null,
-    health_reason: status?.healthReason,
+    ...healthJson(status),
     next_attempt: fieldValues.timeOrNull(status?.nextAttemptMs),
   }
+}
+
+function healthJson(
+  status: ListedBot['status'],
+): Pick<BotListJson['bots'][number], 'health' | 'health_reason'> {
+  return { health: status?.health ?? null, health_reason: status?.healthReason }
 }
 
 type Details = Pick<BotListJson['bots'][number], 'dead_letters' | 'last_taken' | 'last_poll'>

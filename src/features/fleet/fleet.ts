@@ -219,7 +219,7 @@ export class Fleet {
       first.offer({ botId: queue, shard: of.shard, status })
     })
     const { bots, shards } = await namesOf(
-      first.items().map((bot) => ({ ...bot, status: this.#toldStatus(bot) })),
+      first.items().map((bot) => ({ ...bot, status: this.#told(bot) })),
       searched.map(({ shard }) => shard),
     )
     return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
@@ -378,11 +378,9 @@ export class Fleet {
     }
   }
 
-  /** Adds the sentence to the status of a bot that a list has: to write one for every bot that is looked at would be dear. */
-  #toldStatus({ shard, botId, status }: FoundBot): FleetStatus {
-    const of = this.#shards.get(shard)
-    const row = of?.index.row(botId)
-    return of === undefined || row === undefined ? status : this.#withReason(status, row, of)
+  /** Only a bot that a list has gets its sentence: to write one for every bot that is looked at would be dear. */
+  #told({ shard, botId, status }: FoundBot): FleetStatus {
+    return this.statusOf(shard, botId) ?? status
   }
 
   #withReason(status: FleetStatus, row: FleetRow, of: Indexed): FleetStatus {

@@ -64,6 +64,18 @@ test('a reason that does not fit stands below its row, and shorter ones beside t
   ])
 })
 
+test('a reason that fits whole in its place stays there, and less important columns give way', () => {
+  const table = { head: ['id', 'error', 'bytes'], kinds: ['number', 'reason', 'number'] as const }
+  const few = [
+    ['1', 'Connection refused', '12'],
+    ['2', '-', '3'],
+  ]
+  assert.deepEqual(textTable({ ...table, rows: few }, 24), {
+    lines: ['id  error', ' 1  Connection refused', ' 2  -'],
+    left: [2],
+  })
+})
+
 test('columns that were asked for are never left out', () => {
   const { lines, left } = textTable({ head, kinds, rows, isWhole: true }, 30)
   assert.deepEqual(left, [])
@@ -85,7 +97,7 @@ test('a wide character counts as two, and a mark on a letter as none', () => {
   const table = { head: ['id', 'name', 'x'], kinds: ['whole', 'name'] as const }
   const names = [['1', '日本語の名前です長い名前', 'x']]
   assert.deepEqual(textTable({ ...table, rows: [['1', '😀日', 'x']] }).lines[1], '1   😀日  x')
-  assert.deepEqual(textTable({ ...table, rows: names }, 23).lines[1], '1   日本語の名前で…   x')
+  assert.deepEqual(textTable({ ...table, rows: names }, 27).lines[1], '1   日本語の名前です長…   x')
 })
 
 test('a value goes on in its column, and a word longer than the line loses nothing', () => {

@@ -58,12 +58,12 @@ test('a table has the unit in its head, and no column of what no item has', () =
   })
   const columns = ['duration_ms', 'updates_per_second', 'traceparent']
   const items = [{ duration_ms: 5, updates_per_second: 7, later: 'x' }]
-  const shown = (parts: Partial<ViewParts>): readonly string[] =>
+  const linesIn = (parts: Partial<ViewParts>): readonly string[] =>
     listLines({ item, items, columns }, new View({ ...plainView, ...parts }))
-  assert.deepEqual(shown({}), ['ms  updates/s', ' 5          7'])
-  assert.deepEqual(shown({ isWide: true }), ['ms  updates/s  later', ' 5          7  x'])
-  assert.deepEqual(shown({ columns: ['later', 'duration_ms'] }), ['later  ms', 'x       5'])
-  assert.deepEqual(shown({ form: 'csv' }), ['duration_ms,updates_per_second,traceparent', '5,7,'])
+  assert.deepEqual(linesIn({}), ['ms  updates/s', ' 5          7'])
+  assert.deepEqual(linesIn({ isWide: true }), ['ms  updates/s  later', ' 5          7  x'])
+  assert.deepEqual(linesIn({ columns: ['later', 'duration_ms'] }), ['later  ms', 'x       5'])
+  assert.deepEqual(linesIn({ form: 'csv' }), ['duration_ms,updates_per_second,traceparent', '5,7,'])
 })
 
 const timed = Type.Object({
@@ -77,14 +77,17 @@ const things = [{ made: 0, next: 130, name: 'a', bots: null, since: { at: null, 
 
 test('people at a terminal read ages, and everybody else reads dates', () => {
   const columns = ['made', 'next', 'name']
-  const shown = (parts: Partial<ViewParts>): readonly string[] =>
+  const linesIn = (parts: Partial<ViewParts>): readonly string[] =>
     listLines({ item: timed, items: things, columns }, new View({ ...plainView, ...parts }))
-  assert.deepEqual(shown({ nowMs: 10_000 }), ['made      next      name', '10 s ago  in 2 min  a'])
+  assert.deepEqual(linesIn({ nowMs: 10_000 }), [
+    'made      next      name',
+    '10 s ago  in 2 min  a',
+  ])
   const dates = '1970-01-01T00:00:00Z  1970-01-01T00:02:10Z  a'
-  assert.equal(shown({})[1], dates)
-  assert.equal(shown({ nowMs: 10_000, isWide: true })[1], `${dates}     all   at -, count 0`)
+  assert.equal(linesIn({})[1], dates)
+  assert.equal(linesIn({ nowMs: 10_000, isWide: true })[1], `${dates}     all   at -, count 0`)
   assert.equal(
-    shown({ nowMs: 10_000, form: 'csv' })[1],
+    linesIn({ nowMs: 10_000, form: 'csv' })[1],
     '1970-01-01T00:00:00Z,1970-01-01T00:02:10Z,a,,"{""at"":null,""count"":0}"',
   )
 })
@@ -92,7 +95,7 @@ test('people at a terminal read ages, and everybody else reads dates', () => {
 test('what has no place at the terminal is named, by the names that --columns takes', () => {
   const view = new View({ ...plainView, nowMs: 10_000, width: 20 })
   listLines({ item: timed, items: things, columns: ['made', 'next', 'name'] }, view)
-  assert.equal(view.hint, '--wide also shows name')
+  assert.deepEqual(view.hints, ['--wide also shows name'])
 })
 
 test('one thing has a date beside its ages, and at a terminal no line for what is null', () => {
