@@ -1,7 +1,7 @@
 /** What an operator sees of a server in trouble, at terminals of several widths. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { widthOf } from '../../src/cli/output/text-width.ts'
+import { widthOf } from '../../src/cli/output/width-of.ts'
 import { type CommandEnd, runInProcess } from '../support/programs/run-in-process.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'

@@ -13,7 +13,7 @@
  * cursor of the terminal, or do worse.
  */
 import { visible } from '../../kit/text/visible.ts'
-import { cutText, foldText, widthOf } from './text-width.ts'
+import { cutText, foldText, widthOf } from './width-of.ts'
 
 /** What may be done to the cells of a column so that a table fits. */
 export type ColumnKind = 'whole' | 'number' | 'name' | 'reason'

@@ -5,7 +5,7 @@ import type { OptionRow } from '../../config/config-options.ts'
 import { systemClock } from '../../kit/clock.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import { nameLines, type TableRows, textTable } from './text-table.ts'
-import { foldText } from './text-width.ts'
+import { foldText } from './width-of.ts'
 
 export const jsonOption = {
   name: 'json',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nameLines, textTable } from '../../../../src/cli/output/text-table.ts'
-import { widthOf } from '../../../../src/cli/output/text-width.ts'
+import { widthOf } from '../../../../src/cli/output/width-of.ts'
 import { visibleJson } from '../../../../src/kit/text/visible.ts'
 
 const head = ['id', 'name', 'time', 'error', 'bytes']
