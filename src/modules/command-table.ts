@@ -22,6 +22,7 @@ import { tailCommand } from '../features/tail/tail-command.ts'
 import { updatesCommands } from '../features/look-back/updates-commands.ts'
 import { webhookCommands } from '../features/bots/webhook-commands.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
+import { versionCommand } from '../cli/commands/version-command.ts'
 import { pushCommand } from '../features/ingest/push-command.ts'
 
 /** In the order in which the help lists them. */
@@ -50,6 +51,7 @@ export const commandTable: readonly CommandRow[] = [
   ...keysCommands,
   auditCommand,
   completionCommand,
+  versionCommand,
 ]
 
 // Without a database, a command does not load the client of databases.

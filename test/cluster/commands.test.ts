@@ -336,7 +336,7 @@ test('a reload shows its steps, and doctor judges a webhook as the running serve
 test('help of a command that does not exist is an error', async () => {
   const { code, out, err } = await runMain(['nosuch', '--help'])
   assert.deepEqual([code, out], [2, ''])
-  assert.match(err, /^postbote: unknown command "nosuch": expected serve, /)
+  assert.match(err, /^postbote: unknown command "nosuch"\. See postbote help/)
 })
 
 test('with --url the key of this machine is never sent, and --key-file is required', async (t) => {

@@ -16,8 +16,8 @@ const introduction = `# Command line
 
 <!-- Generated from the table of commands in src/cli by scripts/generate-docs.ts: change it there. -->
 
-This page lists the commands of \`postbote\` for operators. \`postbote --help\` lists them on a terminal, and \`postbote COMMAND --help\` shows the
-options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
+This page lists the commands of \`postbote\` for operators. On a terminal, \`postbote\` shows them in groups,
+\`postbote help GROUP\` lists those of a group, \`postbote help all\` lists all, and \`postbote COMMAND --help\` shows the options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
 
 ## Which server
 

@@ -1,6 +1,7 @@
 /** Finds the command that arguments name. Names have one or two words. Pure. */
-import { ConfigError } from '../../config/config.ts'
+import { ConfigError, shown } from '../../config/config.ts'
 import { adviceFor, advised } from './advice-for.ts'
+import { commandGroups, commandsInGroup } from './command-groups.ts'
 import type { CommandRow } from './command-row.ts'
 
 /** A command, and the arguments after its name. */
@@ -24,16 +25,43 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
   const group = commandsNamed(rows, argv)
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
-    throw new ConfigError([
-      `${first}: expected ${choiceOf(actions)}${adviceFor(argv[1] ?? '', actions)}`,
-    ])
+    // `node list`, where another command shows them all.
+    const others = rows.filter(({ name }) => name !== first && twinsOf(first).includes(name))
+    const advice =
+      adviceFor(argv[1] ?? '', actions) ||
+      (others[0] === undefined ? '' : advised([others[0].name]))
+    throw new ConfigError([`${first}: expected ${choiceOf(actions)}${advice}`])
   }
-  const words = [...new Set(rows.map(({ name }) => name.replace(/ .*/, '')))]
-  const full = rows.map(({ name }) => name).filter((name) => name.endsWith(` ${first}`))
-  const advice = full.length > 0 ? advised(full) : adviceFor(first, [...words, 'help'])
-  throw new ConfigError([
-    `unknown command ${JSON.stringify(first)}: expected ${choiceOf(words)}${advice}`,
-  ])
+  const inGroup = commandsInGroup(rows, first)
+  if (inGroup.length > 0) {
+    throw new ConfigError([`${first}: expected ${choiceOf(inGroup.map(({ name }) => name))}`])
+  }
+  const what = `unknown command ${shown(first)}`
+  throw new ConfigError([`${what}${meantBy(rows, argv)} See postbote help`])
+}
+
+/** Returns which commands were probably meant, as the end of a sentence. */
+function meantBy(
+  rows: readonly CommandRow[],
+  [first = '', second = '']: readonly string[],
+): string {
+  const names = rows.map(({ name }) => name)
+  // `list bots`, and the second word alone.
+  const ends = names.filter((name) => name.endsWith(` ${first}`))
+  const turned = ends.filter((name) => twinsOf(second).some((twin) => name.startsWith(`${twin} `)))
+  if (ends.length > 0) return advised(turned.length > 0 ? turned : ends)
+  const words = names.map((name) => name.replace(/ .*/, ''))
+  const known = [...new Set([...words, ...commandGroups.map(({ name }) => name), 'help'])]
+  const twins = known.filter((word) => twinsOf(first).includes(word))
+  const full = twins.map((word) => `${word} ${second}`).filter((name) => names.includes(name))
+  if (full.length > 0) return advised(full)
+  if (twins.length > 0) return advised(twins)
+  return adviceFor(first, known) || '.'
+}
+
+/** Returns the word, its singular and its plural. */
+function twinsOf(word: string): readonly string[] {
+  return [word, `${word}s`, word.replace(/s$/, '')]
 }
 
 /**
@@ -48,8 +76,11 @@ export function commandsAsked(
   const option = argv.findIndex((word) => word.startsWith('-'))
   const words = option < 0 ? argv : argv.slice(0, option)
   if (words.length === 0) return []
-  const group = words.length === 1 ? commandsNamed(rows, words) : []
-  return group.length > 0 ? group : [findCommand(rows, words).row]
+  if (words[0] === 'all') return []
+  const [word = ''] = words
+  const inGroup = commandsInGroup(rows, word)
+  const group = inGroup.length > 0 ? inGroup : commandsNamed(rows, words)
+  return words.length === 1 && group.length > 0 ? group : [findCommand(rows, words).row]
 }
 
 /** Returns the commands whose names begin with the first words of the arguments, as far as there are such commands. */
@@ -66,5 +97,5 @@ export function commandsNamed(
 }
 
 function choiceOf(words: readonly string[]): string {
-  return words.join(', ').replace(/, (\S+)$/, ' or $1')
+  return words.join(', ').replace(/, ([^,]+)$/, ' or $1')
 }

@@ -1,6 +1,8 @@
 /** `postbote --help`, and the help of one command or of several that share their first word. */
 import { helpText as serverOptionsHelp, helpWidth, wrapped } from '../../config/config-text.ts'
 import type { OptionRow } from '../../config/config-options.ts'
+import { remoteOptions } from '../remote/private-api-of.ts'
+import { commandGroups } from './command-groups.ts'
 import { type CommandRow, type ParsedCommand, serverOptions, synopsisOf } from './command-row.ts'
 
 /** Where the sentences begin, if the lines are long enough for two columns. */
@@ -26,13 +28,42 @@ export function helpText(
   const [first] = asked
   if (first === undefined) {
     const end = 'postbote COMMAND --help lists the options of a command.'
-    return `Usage:\n${usageOf(all, width)}  postbote --help | --version\n\n${end}\n`
+    return `Usage:\n${usageOf(all, width)}  postbote help [GROUP | all]\n\n${end}\n`
   }
   if (asked.length === 1 && first.kind === 'parsed' && first.synopsis === undefined) {
     return commandHelp(first, width)
   }
   const usage = `Usage:\n${usageOf(asked, width)}`
   return first.options === serverOptions ? `${usage}\n${serverOptionsHelp(width)}` : usage
+}
+
+/** Where the sentences of the short help begin. */
+const groupNameWidth = 14
+const flagWidth = 22
+/** The narrowest terminal that is usual. */
+const shortWidth = 80
+
+/** Returns the groups of commands, a line each, and the options that most commands have, if they are asked for. */
+export function groupsHelp(asked: 'groups' | 'groups and options'): string {
+  const row = (term: string, text: string): readonly string[] => {
+    const lines = wrapped(text, shortWidth - flagWidth)
+    return lines.map((line, nth) => `  ${nth === 0 ? term : ''}`.padEnd(flagWidth) + line)
+  }
+  const common = remoteOptions.filter(({ name }) => !name.startsWith('admin-'))
+  const options = [
+    ...common.flatMap((option) => row(flagOf(option), option.sentence)),
+    ...row('-h, --help', 'Help of a command, or of this program.'),
+  ]
+  return [
+    'Usage: postbote COMMAND [arguments] [options]',
+    '',
+    ...commandGroups.map(({ name, sentence }) => `  ${name.padEnd(groupNameWidth)}${sentence}`),
+    '',
+    ...(asked === 'groups' ? [] : ['Options that most commands have:', ...options, '']),
+    'postbote help GROUP lists its commands, postbote COMMAND --help its options, and',
+    'postbote help all lists all commands.',
+    '',
+  ].join('\n')
 }
 
 function usageOf(rows: readonly CommandRow[], width: number): string {

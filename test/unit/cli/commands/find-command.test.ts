@@ -6,7 +6,8 @@ import {
   commandsNamed,
   findCommand,
 } from '../../../../src/cli/commands/find-command.ts'
-import { helpText } from '../../../../src/cli/commands/help-text.ts'
+import { commandGroups, commandsInGroup } from '../../../../src/cli/commands/command-groups.ts'
+import { groupsHelp, helpText } from '../../../../src/cli/commands/help-text.ts'
 
 test('a command of one word or two is found, and the rest are its arguments', () => {
   for (const [argv, name, rest] of [
@@ -28,8 +29,7 @@ test('both words of a command may come as one argument, and no argument is lost 
 
 test('an unknown command is an error that lists the commands, or those of the group', () => {
   assert.throws(() => findCommand(commandTable, ['srve']), {
-    message:
-      /^unknown command "srve": expected serve, reload, .* or completion, did you mean serve\?$/,
+    message: 'unknown command "srve", did you mean serve? See postbote help',
   })
   for (const argv of [['database'], ['database', 'drop'], ['database', '--dir', 'x']]) {
     assert.throws(() => findCommand(commandTable, argv), {
@@ -39,6 +39,41 @@ test('an unknown command is an error that lists the commands, or those of the gr
   assert.throws(() => findCommand(commandTable, ['node', 'drian']), {
     message: 'node: expected drain or undrain, did you mean drain?',
   })
+})
+
+test('a plural for a singular, a turned pair and the name of a group lead to the command that is meant', () => {
+  for (const [argv, end] of [
+    [['bot', 'list'], ', did you mean bots list? See postbote help'],
+    [['node', 'list'], 'expected drain or undrain, did you mean nodes?'],
+    [['webhooks', 'show', '7003'], ', did you mean webhook show? See postbote help'],
+    [['dead-letter', 'list'], ', did you mean dead-letters list? See postbote help'],
+    [['event'], ', did you mean events? See postbote help'],
+    [['list', 'bots'], ', did you mean bots list? See postbote help'],
+    [['show', 'bot', '7003'], ', did you mean bots show? See postbote help'],
+    [['clustr'], ', did you mean cluster? See postbote help'],
+    [['hepl'], ', did you mean help? See postbote help'],
+    [['verison'], ', did you mean version? See postbote help'],
+    [['cluster'], 'database export, nodes, node drain or node undrain'],
+    [['x'.repeat(100_000)], `unknown command "${'x'.repeat(100)}...". See postbote help`],
+    [['\u001b[2J\u009b'], 'unknown command "\\u001b[2J\\u009b". See postbote help'],
+  ] as const) {
+    assert.throws(
+      () => findCommand(commandTable, argv),
+      (error: Error) => error.message.endsWith(end) || assert.fail(error.message),
+    )
+  }
+})
+
+test('each command is in one group, and the groups fit a terminal, a line each', () => {
+  for (const { name } of commandTable) {
+    const groups = commandGroups.filter(({ words }) => words.includes(name.replace(/ .*/, '')))
+    assert.equal(groups.length, 1, name)
+  }
+  const lines = groupsHelp('groups and options').split('\n')
+  for (const line of lines) assert(line.length <= 80, line)
+  assert(groupsHelp('groups').split('\n').length < 20)
+  const bots = commandsInGroup(commandTable, 'webhook').map(({ name }) => name)
+  assert(bots.includes('pause') && bots.includes('webhook set'))
 })
 
 test('the second word of a command alone is an error that names the commands with it', () => {
@@ -52,7 +87,7 @@ test('the second word of a command alone is an error that names the commands wit
   ] as const) {
     assert.throws(
       () => findCommand(commandTable, [word, '4711']),
-      (error: Error) => error.message.endsWith(`, did you mean ${advice}?`),
+      (error: Error) => error.message.includes(`, did you mean ${advice}?`),
     )
   }
 })
