@@ -59,7 +59,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'keys',
-    sentence: 'list, create, rotate, revoke; audit of what was changed with them',
+    sentence: 'list, create, rotate, revoke; audit of what was changed',
     words: ['keys', 'audit'],
   },
   {

@@ -45,10 +45,6 @@ const shortWidth = 80
 
 /** Returns the groups of commands, a line each, and the options that most commands have, if they are asked for. */
 export function groupsHelp(asked: 'groups' | 'groups and options'): string {
-  const row = (term: string, text: string): readonly string[] => {
-    const lines = wrapped(text, shortWidth - flagWidth)
-    return lines.map((line, nth) => `  ${nth === 0 ? term : ''}`.padEnd(flagWidth) + line)
-  }
   const common = remoteOptions.filter(({ name }) => !name.startsWith('admin-'))
   const options = [
     ...common.flatMap((option) => row(flagOf(option), option.sentence)),
@@ -64,6 +60,11 @@ export function groupsHelp(asked: 'groups' | 'groups and options'): string {
     'postbote help all lists all commands.',
     '',
   ].join('\n')
+}
+
+function row(term: string, text: string): readonly string[] {
+  const lines = wrapped(text, shortWidth - flagWidth)
+  return lines.map((line, nth) => `  ${nth === 0 ? term : ''}`.padEnd(flagWidth) + line)
 }
 
 function usageOf(rows: readonly CommandRow[], width: number): string {
