@@ -47,8 +47,8 @@ const shortWidth = 80
 export function groupsHelp(asked: 'groups' | 'groups and options'): string {
   const common = remoteOptions.filter(({ name }) => !name.startsWith('admin-'))
   const options = [
-    ...common.flatMap((option) => row(flagOf(option), option.sentence)),
-    ...row('-h, --help', 'Help of a command, or of this program.'),
+    ...common.flatMap((option) => shortLines(flagOf(option), option.sentence)),
+    ...shortLines('-h, --help', 'Help of a command, or of this program.'),
   ]
   return [
     'Usage: postbote COMMAND [arguments] [options]',
@@ -62,7 +62,7 @@ export function groupsHelp(asked: 'groups' | 'groups and options'): string {
   ].join('\n')
 }
 
-function row(term: string, text: string): readonly string[] {
+function shortLines(term: string, text: string): readonly string[] {
   const lines = wrapped(text, shortWidth - flagWidth)
   return lines.map((line, nth) => `  ${nth === 0 ? term : ''}`.padEnd(flagWidth) + line)
 }

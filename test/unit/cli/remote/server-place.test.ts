@@ -42,6 +42,7 @@ const callNobody = [
   'doctor',
   'bench',
   'completion',
+  'version',
 ]
 const callers = commandTable.filter(({ name }) => !callNobody.includes(name))
 
