@@ -35,7 +35,6 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'a run begins after a blank and ends at the next one; only names of commands',
   ],
   [
-    String.raw`src/cli/commands/find-command.ts /, (\S+)$/`,
     'a run begins after a blank and ends at the next one; only names of commands',
   ],
   [

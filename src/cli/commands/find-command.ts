@@ -97,5 +97,6 @@ export function commandsNamed(
 }
 
 function choiceOf(words: readonly string[]): string {
-  return words.join(', ').replace(/, ([^,]+)$/, ' or $1')
+  const [last = ''] = words.slice(-1)
+  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} or ${last}`
 }
