@@ -35,9 +35,6 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'a run begins after a blank and ends at the next one; only names of commands',
   ],
   [
-    'a run begins after a blank and ends at the next one; only names of commands',
-  ],
-  [
     String.raw`src/access/private-api-guard.ts /:\d*$/`,
     'a run begins after a colon and ends at the next one',
   ],
