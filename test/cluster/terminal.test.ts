@@ -116,3 +116,68 @@ test('no line is longer than the terminal, and of what is shown only names are c
     }
   }
 })
+
+test('bots show has what is wrong on top and fits a screen, and a list has each reason whole', async () => {
+  const { at, ids, server } = await troubled()
+  const healthy = await at(80, 'bots', 'show', `${ids.healthy}`)
+  assert(healthy.out.split('\n').length <= 24, healthy.out)
+  assert.match(healthy.out, new RegExp(`^bot ${ids.healthy} @healthy_\\w+ is healthy`))
+  assert.doesNotMatch(healthy.out, /test|next_attempt/)
+  const failing = await at(80, 'bots', 'show', `${ids.failing}`)
+  const [sentence = ''] = failing.out.split('\n\n')
+  assert.match(sentence.replaceAll('\n', ' '), / is failing: .*503 Service Unavailable/)
+  const { body } = await server.admin('GET', '/v1/bots')
+  const reasons = new Map<number, string | undefined>()
+  for (const bot of body.bots) reasons.set(bot.bot_id, bot.health_reason)
+  assert.match(reasons.get(ids.failing) ?? '', /503 Service Unavailable/)
+  assert.equal(reasons.get(ids.healthy), undefined)
+  for (const columns of [60, 80, 140]) {
+    const { out } = await at(columns, 'bots', 'list', '--state=failing')
+    assert.match(out.replaceAll(/\n +/g, ' '), /failing .*503 Service Unavailable.*no success yet/)
+  }
+})
+
+test('a list is CSV or JSON if that is asked for, and has the columns that were chosen', async () => {
+  const { at, ids } = await troubled()
+  const csv = await at(80, 'bots', 'list', '--output=csv')
+  const [head = '', ...rows] = csv.out.split('\r\n')
+  assert.match(head, /^bot_id,first_name,username,created_at,mode,/)
+  assert.deepEqual([rows.length, csv.err], [5, ''])
+  assert.match(
+    rows[1] ?? '',
+    /^4711,日本語の名前です長い名前,\w+,\d{4}-\d\d-\d\dT[\d:]+Z,webhook,0,,false,/,
+  )
+  const asJson = await at(80, 'bots', 'list', '--output=json')
+  assert.equal(JSON.parse(asJson.out).bots.length, 4)
+  const chosen = await at(80, 'bots', 'list', '--columns=mode,bot_id', '--columns=created_at')
+  assert.match(chosen.out, /^mode +bot_id +created_at\npolling +123 +\d+ s ago\n/)
+  const piped = await at(undefined, 'bots', 'list', '--columns=created_at')
+  assert.match(piped.out, /^created_at\n\d{4}-\d\d-\d\dT[\d:]+Z\n/)
+  const wide = await at(80, 'bots', 'list', '--wide')
+  assert.match(wide.out, /failing_(?:and_its_name_is_long_){2}bot .*\d{4}-\d\d-\d\dT/)
+  assert.equal(wide.err, '')
+  const narrow = await at(40, 'bots', 'list')
+  assert.match(narrow.err, /^--wide also shows health, pending,\n/)
+  for (const [args, problem] of [
+    [
+      ['--columns=nosuch'],
+      /^postbote: --columns: expected one of bot_id, first_name, .*"nosuch"\n$/,
+    ],
+    [['--columns='], /^postbote: --columns: expected one of bot_id, /],
+    [['--json', '--output=csv'], /^postbote: --output: expected json with --json, got "csv"\n$/],
+    [['--json', '--columns=mode'], /^postbote: --columns: expected none with JSON/],
+    [['--output=xml'], /^postbote: --output: expected one of table, json, csv, got "xml"\n$/],
+  ] as const) {
+    const { code, out, err } = await at(80, 'bots', 'list', ...args)
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(err, problem)
+  }
+  const empty = await at(80, 'dead-letters', 'list', `${ids.healthy}`, '--output=csv')
+  assert.match(empty.out, /^update_id,type,[\w,]+\r\n$/)
+  // Programs read all of a list that nobody looks at, with its ids and dates.
+  const attempts = await at(undefined, 'attempts', `${ids.failing}`)
+  assert.match(
+    attempts.out,
+    /^time +update_id +status +error .*\n\d{4}-\d\d-\d\dT[\d:.]+Z +\d+ +503 /,
+  )
+})
