@@ -160,10 +160,10 @@ test('the health of a webhook selects its bot, also when the bot has left memory
     assert.deepEqual([counts.polling, counts.webhook, counts.paused], [1, 4, 2])
     const all = { after: 0, limit: 9 }
     for (const list of [await bots.fleet.page(all), await bots.fleet.list(all)]) {
-      const [failing, degraded, ...others] = list.bots.map(({ status }) => status?.healthReason)
+      const [failing, degraded, ...rest] = list.bots.map(({ status }) => status?.healthReason)
       assert.match(failing ?? '', /Connection refused/)
       assert.match(degraded ?? '', /attempt/)
-      assert.deepEqual(others, [undefined, undefined, undefined])
+      assert.deepEqual(rest, [undefined, undefined, undefined])
     }
     await bots.clock.advance(200_000)
   }
