@@ -248,7 +248,8 @@ export class BotApiHandler {
 
   #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
     const presence = new Presence()
-    const reply = method({ queue: exchange.queue, params, token, presence })
+    const { queue, request } = exchange
+    const reply = method({ queue, request, params, token, presence })
     if (!(reply instanceof Promise)) return this.#send(exchange, reply)
     this.#sendLater(exchange, reply, presence)
     return undefined

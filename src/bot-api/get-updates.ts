@@ -25,18 +25,20 @@ const ownParams = ['offset', 'limit', 'timeout', 'allowed_updates'] as const
 export function getUpdates({
   params,
   queue,
+  request,
   presence,
 }: MethodCall): MethodReply | Promise<MethodReply> {
   const types = params.text('allowed_updates')
   if (types !== undefined) queue.note('allowed_updates', typesNote(types))
-  const request = {
+  const wanted = {
     offset: params.integer('offset', offsetRange),
     limit: params.integer('limit', limitRange),
     timeoutMs: params.integer('timeout', timeoutRange) * 1000,
     allowedTypes: allowedUpdatesOfPoll(types),
   }
   queue.note('getUpdates', paramsNote('getUpdates', params, ownParams))
-  return queue.poller.poll(request, presence)
+  queue.poller.polledBy(request)
+  return queue.poller.poll(wanted, presence)
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What a bot API method receives and returns. Each method is a file in methods/. */
+import type { IncomingMessage } from 'node:http'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { ClientPresence } from '../bots/poller.ts'
 import type { WindowEntry } from '../queue/window/window.ts'
@@ -7,6 +8,7 @@ import type { Params } from './params.ts'
 export interface MethodCall {
   readonly queue: BotQueue
   readonly params: Params
+  readonly request: IncomingMessage
   /** Valid. A secret: it is never logged, nor stored as it is. */
   readonly token: string
   /** Notified if the client disconnects before it has its response. */

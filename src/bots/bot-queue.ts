@@ -40,6 +40,8 @@ import {
   type PollReply,
   type PollRequest,
 } from './poller.ts'
+import type { PollActivities } from './poll-activities.ts'
+import { PollActivity, type PolledMinutes } from './poll-activity.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from '../delivery/queue-notes.ts'
 import { RefusalPacer } from '../admission/refusal-pacer.ts'
@@ -64,6 +66,8 @@ export interface BotQueueServices
   readonly log?: Pick<Log, 'debug' | 'warn' | 'error'>
   /** Returns a queue as it is in memory now; undefined if its bot is gone. */
   readonly findQueue?: (id: QueueId) => Promise<BotQueue | undefined>
+  /** What is known of polls, also of bots that are not in memory. */
+  readonly polls?: PollActivities
   /** Called when a bot wants other types than before. */
   readonly onAllowedTypes?: (queue: BotQueue) => void
 }
@@ -78,6 +82,8 @@ export interface QueueReport {
   readonly deadLetterCount: number
   /** Whether a getUpdates call waits. */
   readonly isPollWaiting: boolean
+  /** Undefined with a webhook. */
+  readonly polling: PollingReport | undefined
   /** The host only, because bots put their tokens into the path of the url, and passwords before the host. */
   readonly webhookHost: string | null
   readonly lastErrorAtS: number | null
@@ -87,6 +93,16 @@ export interface QueueReport {
   /** The operator's limit. It may be set without a webhook, too. */
   readonly deliveriesPerSecond: number | null
   readonly webhook: WebhookReport
+}
+
+/** What is known of the getUpdates calls of a queue. */
+export interface PollingReport {
+  /** When the last one began, or ended if it has waited, wall time; undefined if none is known. */
+  readonly lastPollMs: number | undefined
+  /** Undefined if none is known since the worker was started. */
+  readonly activity: PollActivity | undefined
+  /** In each minute of the last hour. */
+  readonly lastHour: PolledMinutes
 }
 
 /** The bot that a queue belongs to. */
@@ -170,6 +186,11 @@ export class BotQueue {
     this.#services.log?.debug({ bot, isTest: isTestQueue(id) }, text)
   }
 
+  /** Returns how many updates polls got and confirmed in each minute of the last hour, the present minute last. */
+  polledMinutes(): PolledMinutes {
+    return (this.poller.activity ?? unpolled).lastHour(this.#services.clock.nowMs())
+  }
+
   /** Notifies polls and the webhook that new updates are visible. */
   announce(): void {
     this.poller.available()
@@ -213,6 +234,7 @@ export class BotQueue {
       oldestAgeS: oldestAgeS ?? null,
       deadLetterCount: await this.updates.deadLetters.count(),
       isPollWaiting: this.poller.isWaiting,
+      polling: webhook === undefined ? this.#polling(seen.polls) : undefined,
       webhookHost: webhook === undefined ? null : hostOfWebhook(webhook.url),
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
@@ -220,6 +242,12 @@ export class BotQueue {
       deliveriesPerSecond: this.#settings.deliveriesPerSecond ?? null,
       webhook: this.webhook.report({ ...seen, oldestAgeS, notes: this.notes.texts }),
     }
+  }
+
+  #polling({ lastBeforeMs }: WebhookFacts['polls']): PollingReport {
+    const { clock } = this.#services
+    const lastPollMs = lastBeforeMs === undefined ? undefined : clock.nowMs() - lastBeforeMs
+    return { lastPollMs, activity: this.poller.activity, lastHour: this.polledMinutes() }
   }
 
   /**
@@ -351,6 +379,8 @@ export class BotQueue {
   }
 }
 
+const unpolled = new PollActivity()
+
 /** Returns the settings of a queue whose own ones are damaged: those that lose the least, until they are set again. */
 function settingsInPlace(isKeeping: boolean): QueueSettings {
   return { allowedTypes: allTypes(), ...(isKeeping ? { retention: longestRetention } : {}) }
@@ -479,6 +509,15 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     if (this.isWebhookActive()) return
     this.#of.poller.expired(count)
     this.#report('updates.expired', { count, reason: undefined })
+  }
+
+  activity(isPolled: boolean): PollActivity | undefined {
+    const { polls } = this.#services
+    return isPolled ? polls?.of(this.id) : polls?.find(this.id)
+  }
+
+  confirmed(count: number): void {
+    this.#of.poller.confirmed(count)
   }
 
   deliveredAfter(delayMs: number, count: number): void {

@@ -12,6 +12,7 @@
  * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
  * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
  */
+import type { IncomingMessage } from 'node:http'
 import type { Timer } from '../kit/clock.ts'
 import { type ErrorCode, PostboteError } from '../kit/errors.ts'
 import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../kit/lease.ts'
@@ -36,6 +37,7 @@ import {
 import type { WindowEntry } from '../queue/window/window.ts'
 import type { RefusalPacer } from '../admission/refusal-pacer.ts'
 import { RepeatedPages } from './repeated-page.ts'
+import type { PollActivity } from './poll-activity.ts'
 import { PolledExpiry } from './polled-expiry.ts'
 import { PollFights } from './poll-fights.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
@@ -107,6 +109,8 @@ export interface PollerOptions extends Pick<Surroundings, 'clock' | 'counters'> 
   refused(rule: PollConflict): void
   /** Polls the queue as it was read anew, because this one is void. */
   pollAnew?(request: PollRequest, presence: ClientPresence): Promise<PollReply>
+  /** Returns what is known of the polls of the queue; creates it for one that is polled. Absent if nobody asks. */
+  activity?(isPolled: boolean): PollActivity | undefined
   /** Stores allowed_updates if they differ from the current ones. */
   setAllowedTypes(types: AllowedTypes): void | Promise<void>
 }
@@ -124,6 +128,7 @@ export class Poller {
   #refusals: PollFights | undefined
   #repeated: RepeatedPages | undefined
   #expiry: PolledExpiry | undefined
+  #activity: PollActivity | undefined
   #endings = 0
   #isDraining = false
 
@@ -166,6 +171,22 @@ export class Poller {
   /** Updates that expire though somebody polls; undefined if there are none. */
   get expiring(): ExpiringUpdates | undefined {
     return this.#expiry?.at(this.#options.clock.monotonicMs())
+  }
+
+  /** What its polls got, and who made them, also before the bot was loaded; undefined without any. */
+  get activity(): PollActivity | undefined {
+    return this.#activity ?? this.#options.activity?.(false)
+  }
+
+  /** Tells whose call is to be run. */
+  polledBy(request: IncomingMessage): void {
+    this.#activity ??= this.#options.activity?.(true)
+    this.#activity?.polledBy(request)
+  }
+
+  /** A poll has confirmed updates. */
+  confirmed(count: number): void {
+    this.#activity?.confirmed(count, this.#options.clock.nowMs())
   }
 
   /** Updates have expired that no poll got. */
@@ -340,6 +361,7 @@ export class Poller {
       this.#repeated ??= new RepeatedPages()
       const nowMs = this.#options.clock.monotonicMs()
       this.#repeated.given(first.updateId, last.updateId, nowMs)
+      this.#activity?.fetched(page.length, this.#options.clock.nowMs())
     }
     return page
   }
@@ -437,6 +459,7 @@ export class Poller {
     const { clock, counters, pacer } = this.#options
     this.#takeovers ??= new PollFights('takeover')
     this.#takeovers.note(clock.monotonicMs())
+    this.#activity?.met(clock.nowMs())
     counters.add('polls_taken_over', 1)
     if (!this.#isDraining) await pacer.pace({ alwaysDelayed: false })
     return this.#given(nothing)
@@ -447,6 +470,7 @@ export class Poller {
     if (rule === 'newer_poll' || rule === 'higher_offset') {
       this.#refusals ??= new PollFights('refusal')
       this.#refusals.note(this.#options.clock.monotonicMs())
+      this.#activity?.met(this.#options.clock.nowMs())
     }
     const alwaysDelayed = rule === 'higher_offset'
     if (!this.#isDraining) await this.#options.pacer.pace({ alwaysDelayed })

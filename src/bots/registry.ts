@@ -11,6 +11,7 @@ import { PostboteError } from '../kit/errors.ts'
 import type { Modules } from '../kit/modules.ts'
 import { KeyedMutex, Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
+import { PollActivities } from './poll-activities.ts'
 import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/rights.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -64,10 +65,12 @@ export class BotRegistry {
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new KeyedMutex<number>()
   readonly #clearing = new Mutex()
+  readonly #polls = new PollActivities()
 
   constructor(options: BotCacheOptions, modules: Modules<BotHooks>) {
     const onAllowedTypes = (queue: BotQueue): void => void modules.each('typesChanged', queue)
-    this.bots = new BotCache({ ...options, services: { ...options.services, onAllowedTypes } })
+    const services = { ...options.services, onAllowedTypes, polls: this.#polls }
+    this.bots = new BotCache({ ...options, services })
     this.#modules = modules
     this.#services = options.services
   }
@@ -363,6 +366,7 @@ export class BotRegistry {
     for (const { id, webhook } of queues) {
       shard.forget(id)
       webhook.forgetAttempts()
+      this.#polls.forget(id)
     }
   }
 

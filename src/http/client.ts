@@ -103,6 +103,15 @@ export function clientAddress(socketAddress: string | undefined, realIp: unknown
   return isUnix || isReserved(socketAddress) ? countedAs(realIp.trim()) : own
 }
 
+/** Returns the address of a client as a person is shown it: that of one machine, whatever it is counted with. */
+export function reportedAddress(socketAddress: string, realIp: unknown): string {
+  const isBelieved = isUnixSocket(socketAddress) || isReserved(socketAddress)
+  if (isBelieved && isAddress(realIp)) return realIp.trim()
+  return isUnixSocket(socketAddress)
+    ? unixClient
+    : socketAddress.replace(/^::ffff:(?=[\d.]+$)/i, '')
+}
+
 /** Returns whether many clients may share the address: there may be a proxy that does not report its clients. */
 export function isShared(socketAddress: string | undefined, realIp: unknown): boolean {
   return !isAddress(realIp) && (isUnixSocket(socketAddress) || isReserved(socketAddress))

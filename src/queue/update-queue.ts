@@ -59,6 +59,8 @@ export interface UpdateQueueOptions extends RemovalServices, Pick<Surroundings, 
   readonly limits: QueueLimits
   readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget
+  /** Called when a poll has confirmed updates. */
+  confirmed?(count: number): void
   /** Absent if updates are not traced. */
   readonly tracer?: Tracer | undefined
 }
@@ -454,6 +456,7 @@ export class UpdateQueue implements DeliverySource {
   #confirm(advanced: Advanced | undefined): void {
     if (advanced === undefined) return
     this.lastTakenMs = this.#options.clock.monotonicMs()
+    this.#options.confirmed?.(advanced.removedCount)
     void this.#observeConfirmed(advanced)
     if (advanced.traced !== undefined) this.#traceConfirmed(advanced.traced)
     void this.#commit([this.#advanceOperation('confirm', advanced)], false)

@@ -14,11 +14,13 @@ import {
 } from '../support/programs/dashboard.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const skip = chromiumObstacle() ?? false
 const failingId = 471_101
 const minuteS = 60
+const historyPath = /\/v1\/bots\/\d+\/history/
 
 const world = shared(async (owner) => {
   const server = await startServer(owner, { workers: 2, flags: ['--local'] })
@@ -68,7 +70,7 @@ function slowHour(): object {
 }
 
 async function showHour(page: Page): Promise<void> {
-  await page.route(/\/v1\/bots\/\d+\/history/, (route) => route.fulfill({ json: slowHour() }))
+  await page.route(historyPath, (route) => route.fulfill({ json: slowHour() }))
   await page.evaluate(`location.hash = '#/bots/${failingId}'`)
   await page.getByRole('img', { name: /^From push to delivery/ }).waitFor()
 }
@@ -165,3 +167,101 @@ test('each line of a chart has the color of its meaning in every chart, and no l
   )
   assert.deepEqual(edges, [false, false, false])
 })
+
+/** Shows the page of a bot, with what the server says of its last hour. */
+async function openOwn(page: Page, botId: number): Promise<void> {
+  await page.unroute(historyPath)
+  await page.evaluate(`location.hash = '#/bots/${botId}'`)
+}
+
+/** Calls getUpdates as a program of this name. */
+async function pollAs(userAgent: string, bot: Polled, offset = 0): Promise<number> {
+  const { server } = await world()
+  const response = await fetch(`${server.botUrl}/bot${bot.token}/getUpdates?offset=${offset}`, {
+    headers: { 'user-agent': userAgent },
+  })
+  const { result } = (await response.json()) as { result: { update_id: number }[] }
+  return result.at(-1)?.update_id ?? 0
+}
+
+interface Polled {
+  readonly botId: number
+  readonly token: string
+}
+
+test('a bot that polls has a page of its polls: how many, when, and by which program', {
+  skip,
+}, async () => {
+  const { page, server } = await loggedIn()
+  const bot = await server.register()
+  for (let nth = 0; nth < 7; nth++) await server.push(bot.botId, { message: { text: 'hello' } })
+  const last = await pollAs('<b>hello</b> of/1.2', bot)
+  await pollAs('<b>hello</b> of/1.2', bot, last + 1)
+  await openOwn(page, bot.botId)
+  const polls = page.locator('section.card').filter({
+    has: page.getByRole('heading', { name: 'Polls', exact: true }),
+  })
+  await polls.getByText('<b>hello</b> of/1.2, from 127.0.0.1', { exact: true }).waitFor()
+  assert.match(await polls.innerText(), /Fetched, last hour\s+7\s+Confirmed, last hour\s+7/)
+  assert.match(await polls.innerText(), /Last poll\s+(?:now|\d+ s ago)/)
+  const chart = page.getByRole('img', { name: /^Fetched and confirmed per minute/ })
+  await chart.waitFor()
+  assert.match((await chart.getAttribute('aria-label')) ?? '', /got 7 updates and confirmed 7/)
+  assert.equal(
+    await page.getByRole('heading', { name: 'Attempts', exact: true }).isVisible(),
+    false,
+  )
+  const { body } = await server.admin('GET', `/v1/bots/${bot.botId}`)
+  assert.deepEqual(
+    [body.polling.fetched, body.polling.confirmed, body.polling.conflicts],
+    [7, 7, 0],
+  )
+  assert.deepEqual(body.polling.client, {
+    user_agent: '<b>hello</b> of/1.2',
+    address: '127.0.0.1',
+  })
+  assert.equal(body.test.polling.client, null)
+  const shown = (await world()).server.output()
+  assert(!shown.includes('of/1.2'), 'a User-Agent is in no log')
+})
+
+test('two programs that poll are both named on the page of the bot', { skip }, async () => {
+  const { page, server } = await loggedIn()
+  const bot = await server.register()
+  const first = fetch(`${server.botUrl}/bot${bot.token}/getUpdates?timeout=30`, {
+    headers: { 'user-agent': 'first/1' },
+  })
+  await until(async () => {
+    const { body } = await server.admin('GET', `/v1/bots/${bot.botId}`)
+    return body.waiting_poll === true
+  })
+  const second = fetch(`${server.botUrl}/bot${bot.token}/getUpdates?timeout=1`, {
+    headers: { 'user-agent': 'second/2' },
+  })
+  assert.equal((await first).status, 409)
+  await openOwn(page, bot.botId)
+  await page.getByText('second/2, from 127.0.0.1', { exact: true }).waitFor()
+  await page.getByText('first/1, from 127.0.0.1', { exact: true }).waitFor()
+  await page.getByText(/^1 \(409 or a takeover\), the last (?:now|\d+ s ago)$/).waitFor()
+  await second
+})
+
+for (const { name, colorScheme, viewport } of appearances) {
+  test(`the polls of a bot are accessible and fit, ${name}`, { skip }, async (t) => {
+    const { server, browser } = await world()
+    const bot = await server.register()
+    for (let nth = 0; nth < 3; nth++) await server.push(bot.botId, { message: { text: 'hello' } })
+    await pollAs('python-telegram-bot/21.6 (https://python-telegram-bot.org)', bot)
+    await pollAs(`Mozilla/5.0 ${'very '.repeat(30)}long`, bot)
+    const options = { server, browser, colorScheme, viewport, bypassCSP: true }
+    const dashboard = await openDashboard(t, options)
+    await logIn(dashboard)
+    const { page } = dashboard
+    await page.evaluate(`location.hash = '#/bots/${bot.botId}'`)
+    await page.getByText(/^Mozilla/).waitFor()
+    await page.getByRole('img', { name: /^Fetched and confirmed/ }).waitFor()
+    await picture(page, `polls-${name}`)
+    await assertAccessible(page)
+    await assertFits(page)
+  })
+}

@@ -323,6 +323,26 @@ function validation() {
   return is.orNull(is.exactly('telegram', 'What each push is checked for.'))
 }
 
+/** What is known of the getUpdates calls of a queue without a webhook. */
+function pollingState() {
+  return is.named('PollingState', 'The getUpdates calls; absent with a webhook.', {
+    last_poll: is.orNull(is.time('When the last one began, or ended if it has waited.')),
+    fetched: is.count('Updates that polls got in the last hour.'),
+    confirmed: is.count('Updates that polls confirmed in the last hour.'),
+    client: is.orNull(pollClient('The program that polled last.')),
+    client_before: is.orNull(pollClient('The last one before it that differs.')),
+    conflicts: is.count('How often two programs have polled at the same time.'),
+    last_conflict: is.orNull(is.time('When they did last.')),
+  })
+}
+
+function pollClient(description: string) {
+  return is.described(description, {
+    user_agent: is.orNull(is.text('Its User-Agent, cut to 128 bytes.')),
+    address: is.text('Its address, or the one that a reverse proxy reports.'),
+  })
+}
+
 /** The fields of one queue. docs/use/api.md explains them. */
 function queueFields() {
   const text = is.text()
@@ -334,6 +354,7 @@ function queueFields() {
     oldest_age: is.orNull(is.age('The age of the oldest of them, in seconds.')),
     dead_letters: is.count('The number of dead letters.'),
     waiting_poll: is.flag('Whether a getUpdates call waits.'),
+    polling: is.optional(pollingState()),
     webhook_host: is.orNull(text),
     max_connections: is.orNull(is.count('How many connections the webhook may have now.')),
     last_error_date: is.orNull(is.time('When the last attempt failed.')),

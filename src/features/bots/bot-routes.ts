@@ -3,6 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import * as is from '../../api/words.ts'
 import type { BotReport } from '../../bots/bot.ts'
+import type { PollingReport } from '../../bots/bot-queue.ts'
+import type { PollClient } from '../../bots/poll-activity.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { withoutTurns } from '../../queue/kept/look-payer.ts'
 import { botOperations } from './bot-operations.ts'
@@ -204,6 +206,7 @@ function queueJson(queue: BotReport['queue']): BotJson['test'] {
     oldest_age: queue.oldestAgeS,
     dead_letters: queue.deadLetterCount,
     waiting_poll: queue.isPollWaiting,
+    ...(queue.polling === undefined ? {} : { polling: pollingJson(queue.polling) }),
     webhook_host: queue.webhookHost,
     max_connections: maxConnections ?? null,
     last_error_date: queue.lastErrorAtS,
@@ -216,4 +219,30 @@ function queueJson(queue: BotReport['queue']): BotJson['test'] {
     parked_keys: parkedKeys,
     next_attempt: fieldValues.timeOrNull(nextAttemptMs),
   }
+}
+
+function pollingJson({ lastPollMs, activity, lastHour }: PollingReport): BotJson['polling'] {
+  return {
+    last_poll: secondsOrNull(lastPollMs),
+    fetched: sumOf(lastHour.fetched),
+    confirmed: sumOf(lastHour.confirmed),
+    client: clientJson(activity?.client),
+    client_before: clientJson(activity?.clientBefore),
+    conflicts: activity?.conflicts ?? 0,
+    last_conflict: secondsOrNull(activity?.conflictMs),
+  }
+}
+
+function clientJson(client: PollClient | undefined): NonNullable<BotJson['polling']>['client'] {
+  return client === undefined
+    ? null
+    : { user_agent: client.userAgent ?? null, address: client.address }
+}
+
+function secondsOrNull(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.floor(ms / 1_000)
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0)
 }

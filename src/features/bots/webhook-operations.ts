@@ -163,7 +163,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'read',
     about: 'queue',
     portal: 'look',
-    summary: 'Returns the deliveries of the last hour, minute by minute',
+    summary: 'Returns the deliveries and polls of the last hour, minute by minute',
     result: () =>
       is.named('DeliveryHistory', 'Lists with one value for each minute.', {
         from: is.time('When the first minute begins.'),
@@ -176,6 +176,8 @@ export const webhookOperations = declareOperations('webhooks', {
         max_ms: responseMs('longest'),
         delivery_p50_ms: deliveryMs('half'),
         delivery_p99_ms: deliveryMs('99 %'),
+        fetched: perMinute(is.count('The updates that polls got.')),
+        confirmed: perMinute(is.count('The updates that polls confirmed.')),
         pending: perMinute(
           is.orNull(is.count('The updates that waited; null unless the bot was in trouble.')),
         ),

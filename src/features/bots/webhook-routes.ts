@@ -98,7 +98,13 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
       const queue = await queueOf(bots, call)
       const { clock, webhook } = queue
       const history = historyJson(webhook.lastHour(), clock.nowMs())
-      return { ...history, pending: bots.pendingOf(queue).map((count) => count ?? null) }
+      const { fetched, confirmed } = queue.polledMinutes()
+      return {
+        ...history,
+        fetched,
+        confirmed,
+        pending: bots.pendingOf(queue).map((count) => count ?? null),
+      }
     },
   })
 }
@@ -176,7 +182,7 @@ function tlsJson({
 function historyJson(
   minutes: readonly HistoryMinute[],
   nowMs: number,
-): Omit<ResultOf<typeof webhookOperations.getHistory>, 'pending'> {
+): Omit<ResultOf<typeof webhookOperations.getHistory>, 'pending' | 'fetched' | 'confirmed'> {
   const first = Math.floor(nowMs / 60_000) - deliveryHistoryMinutes + 1
   const byMinute = new Map(minutes.map((each) => [each.minute, each]))
   const rows = Array.from({ length: deliveryHistoryMinutes }, (_, nth) => byMinute.get(first + nth))

@@ -44,13 +44,7 @@ export function attemptsPanel(
     title: 'No attempts yet.',
     text: 'Each request to the webhook appears here, with its result. Push a test update on the tab Try.',
   })
-  const polls = emptyState({
-    title: 'This bot has no webhook.',
-    text: 'It fetches its updates itself, so there are no attempts to deliver. Its own program sets a webhook:',
-    command: 'curl "$SERVER/bot$TOKEN/setWebhook?url=https://bot.example/hook"',
-  })
   empty.hidden = true
-  polls.hidden = true
   const waiting = element('div', { class: 'skeleton' })
   let request: RequestShape | null | undefined
   const table = dataTable('Attempts', columns, {
@@ -72,11 +66,10 @@ export function attemptsPanel(
   const show = (now: QueueShape['mode']): void => {
     const isNew = mode !== now
     mode = now
-    polls.hidden = now === 'webhook'
     if (now !== 'webhook') waiting.hidden = true
     if (isNew) hurry()
   }
-  return { root: cardElement('Attempts', waiting, polls, empty, table.root), show }
+  return { root: cardElement('Attempts', waiting, empty, table.root), show }
 }
 
 function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | string)[] {

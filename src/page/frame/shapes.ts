@@ -31,8 +31,9 @@ export type ReplayShape = ResultShape<'cancelReplay'>
 export type ServerHistoryShape = ResultShape<'getServerHistory'>
 export type RecordedCallShape = ResultShape<'listAudit'>['calls'][number]
 type History = ResultShape<'getHistory'>
-/** A worker of an earlier version does not count what waits. */
-export type HistoryShape = Omit<History, 'pending'> & Partial<Pick<History, 'pending'>>
+/** A worker of an earlier version does not count what waits, nor what polls get. */
+type AddedHistory = 'pending' | 'fetched' | 'confirmed'
+export type HistoryShape = Omit<History, AddedHistory> & Partial<Pick<History, AddedHistory>>
 export type DeadLetterShape = ResultShape<'listDeadLetters'>['dead_letters'][number]
 export type SigningKeyShape = ResultShape<'listSigningKeys'>['signing_keys'][number]
 export type ReadinessShape = ResultShape<'checkReadiness'>

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import type { PollRequest } from '../../../src/bots/poller.ts'
@@ -7,7 +9,10 @@ import { read } from '../../support/bots/read-params.ts'
 
 async function pollOf(query: string): Promise<PollRequest | undefined> {
   let asked: PollRequest | undefined
+  const request = new IncomingMessage(new Socket())
+  const polledBy: IncomingMessage[] = []
   const poller = {
+    polledBy: (from: IncomingMessage) => polledBy.push(from),
     poll(request: PollRequest): [] {
       asked = request
       return []
@@ -19,8 +24,10 @@ async function pollOf(query: string): Promise<PollRequest | undefined> {
     queue,
     params: await read({ query }),
     token: '',
+    request,
     presence: { onGone: undefined },
   })
+  assert.deepEqual(polledBy, [request])
   return asked
 }
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { makeSetWebhook } from '../../../src/bot-api/set-webhook.ts'
@@ -18,10 +20,11 @@ async function call(query: string, unread?: string, type = 'text/plain') {
     note: () => undefined,
   } as unknown as BotQueue
   const presence = { onGone: undefined }
+  const request = new IncomingMessage(new Socket())
   try {
     const body = unread === undefined ? {} : { body: unread, type }
     const params = await read({ query, ...body })
-    const reply = await setWebhook({ queue, params, token: '', presence })
+    const reply = await setWebhook({ queue, params, token: '', presence, request })
     return { said: 'description' in reply ? reply.description : undefined, changes }
   } catch (error) {
     return { said: error instanceof Error ? error.message : undefined, changes }
