@@ -9,7 +9,7 @@ import { read } from '../../support/bots/read-params.ts'
 
 async function pollOf(query: string): Promise<PollRequest | undefined> {
   let asked: PollRequest | undefined
-  const request = new IncomingMessage(new Socket())
+  const call = new IncomingMessage(new Socket())
   const polledBy: IncomingMessage[] = []
   const poller = {
     polledBy: (from: IncomingMessage) => polledBy.push(from),
@@ -24,10 +24,10 @@ async function pollOf(query: string): Promise<PollRequest | undefined> {
     queue,
     params: await read({ query }),
     token: '',
-    request,
+    request: call,
     presence: { onGone: undefined },
   })
-  assert.deepEqual(polledBy, [request])
+  assert.deepEqual(polledBy, [call])
   return asked
 }
 

@@ -4,7 +4,11 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setOrigin } from '../../../src/http/connection-origin.ts'
 import { PollActivities } from '../../../src/bots/poll-activities.ts'
-import { PollActivity, userAgentLengthMax } from '../../../src/bots/poll-activity.ts'
+import {
+  PollActivity,
+  type PollClient,
+  userAgentLengthMax,
+} from '../../../src/bots/poll-activity.ts'
 
 const nowMs = 1_800_000_000_000
 const minuteMs = 60_000
@@ -19,7 +23,7 @@ function callFrom(
   return request
 }
 
-function clientOf(request: IncomingMessage): unknown {
+function clientOf(request: IncomingMessage): PollClient | undefined {
   const activity = new PollActivity()
   activity.polledBy(request)
   return activity.client
@@ -70,11 +74,11 @@ test('the program that polled last is known, and the one before that differs', (
   assert.deepEqual(activity.clientBefore, { userAgent: 'aiogram/3.1', address: '198.51.100.8' })
 })
 
+function address(from: string, realIp?: string): string | undefined {
+  return clientOf(callFrom(from, realIp === undefined ? {} : { 'x-real-ip': realIp }))?.address
+}
+
 test('the address is that of the connection, or what a proxy in the own network reports', () => {
-  const address = (from: string, realIp?: string): unknown => {
-    const headers = realIp === undefined ? {} : { 'x-real-ip': realIp }
-    return (clientOf(callFrom(from, headers)) as { address: string }).address
-  }
   assert.equal(address('2001:db8::1'), '2001:db8::1')
   assert.equal(address('::ffff:198.51.100.7'), '198.51.100.7')
   assert.equal(address('8.8.8.8', '203.0.113.9'), '8.8.8.8', 'anybody can write a header')
@@ -84,25 +88,28 @@ test('the address is that of the connection, or what a proxy in the own network 
   assert.equal(address(''), 'unix')
 })
 
+function callOf(userAgent: string): IncomingMessage {
+  return callFrom('198.51.100.7', { 'user-agent': userAgent })
+}
+
+function agent(text: string): string | undefined {
+  return clientOf(callOf(text))?.userAgent
+}
+
 test('a User-Agent is cut, made visible, and shows no token', () => {
-  const agent = (text: string): unknown => {
-    const client = clientOf(callFrom('198.51.100.7', { 'user-agent': text }))
-    return (client as { userAgent: string | undefined }).userAgent
-  }
   assert.equal(agent(''), undefined)
   assert.equal(agent('a\u0085b\tc'), 'a\ufffdb c')
   assert.equal(agent('x'.repeat(9_000)), 'x'.repeat(userAgentLengthMax))
   const token = `4711:${'A'.repeat(35)}`
   assert.equal(agent(`bot ${token}`), 'bot ***')
   const late = agent(`${'x'.repeat(userAgentLengthMax - 9)} ${token}`)
-  assert(!String(late).includes('AAAA'), String(late))
+  assert(late?.includes('AAAA') === false, late)
 })
 
 test('long User-Agents that differ only where they are not shown differ in length, or are one', () => {
   const activity = new PollActivity()
-  const call = (text: string): IncomingMessage => callFrom('198.51.100.7', { 'user-agent': text })
-  activity.polledBy(call(`${'x'.repeat(200)}a`))
-  activity.polledBy(call(`${'x'.repeat(200)}b`))
+  activity.polledBy(callOf(`${'x'.repeat(200)}a`))
+  activity.polledBy(callOf(`${'x'.repeat(200)}b`))
   assert.equal(activity.clientBefore, undefined)
 })
 
