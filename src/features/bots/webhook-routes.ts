@@ -94,18 +94,7 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
       await queue.setDeliveryLimit(limit)
       return { deliveries_per_second: limit }
     },
-    async getHistory(call) {
-      const queue = await queueOf(bots, call)
-      const { clock, webhook } = queue
-      const history = historyJson(webhook.lastHour(), clock.nowMs())
-      const { fetched, confirmed } = queue.polledMinutes()
-      return {
-        ...history,
-        fetched,
-        confirmed,
-        pending: bots.pendingOf(queue).map((count) => count ?? null),
-      }
-    },
+    getHistory: async (call) => lastHour(bots, await queueOf(bots, call)),
   })
 }
 
@@ -176,6 +165,16 @@ function tlsJson({
 }: NonNullable<EndpointCheck['tls']>): ResultOf<typeof webhookOperations.checkWebhook>['tls'] {
   const validUntil = validUntilMs === undefined ? null : Math.floor(validUntilMs / 1_000)
   return { ...shown, valid_until: validUntil }
+}
+
+function lastHour(
+  bots: Options['bots'],
+  queue: BotQueue,
+): ResultOf<typeof webhookOperations.getHistory> {
+  const { clock, webhook } = queue
+  const { fetched, confirmed } = queue.polledMinutes()
+  const pending = bots.pendingOf(queue).map((count) => count ?? null)
+  return { ...historyJson(webhook.lastHour(), clock.nowMs()), fetched, confirmed, pending }
 }
 
 /** As columns, because a chart takes these. Minutes without deliveries have zeros, and a time without responses is null. */
