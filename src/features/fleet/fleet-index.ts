@@ -1,6 +1,6 @@
 /**
  * What a worker keeps in memory of every bot of one shard, so that questions about all bots read nothing from disk: the
- * name, the number of pending updates and the time of the oldest, the mode, and the number of dead letters.
+ * name, the number of pending updates and the time of the oldest, the host of the webhook, and the number of dead letters.
  *
  *   filling --filled--> filled        `fill` adds what is stored; `committed` applies every group from the beginning
  *
@@ -16,6 +16,7 @@
  * fleet-rows.ts has the rows: those of 100,000 bots take 15 MB in all workers together.
  */
 import assert from 'node:assert/strict'
+import { hostOfWebhook } from '../../delivery/endpoint/endpoint.ts'
 import { unreachable } from '../../kit/errors.ts'
 import type { BotRecord, QueueSettings } from '../../shard/records/bot-record.ts'
 import type { QueueId } from '../../shard/records/record-keys.ts'
@@ -41,6 +42,8 @@ export type FleetRow = Readonly<
     | 'hasName'
     | 'hasNamePrefix'
     | 'hasWordPrefix'
+    | 'hasHostPrefix'
+    | 'webhookHost'
     | 'pendingCount'
     | 'pendingBytes'
     | 'oldestAtS'
@@ -245,7 +248,7 @@ export class FleetIndex {
 
   #setSettings(queue: QueueId, record: QueueSettings | null): void {
     const row = this.#rows.of(queue)
-    row.hasWebhook = record?.webhook !== undefined
+    row.webhookHost = record?.webhook && hostOfWebhook(record.webhook.url)
     row.isPaused = record?.isPaused === true
     this.#tidy(row)
   }

@@ -47,7 +47,7 @@ export const fleetOperations = declareOperations('bots', {
       ),
       search: is.optional(
         is.text(
-          '1 to 64 characters, with which the id, the username or a word of the first name begins',
+          "1 to 64 characters, with which the id, the username, or a word of the first name or of the webhook's host begins",
           { pattern: namePattern },
         ),
       ),
@@ -95,6 +95,9 @@ function listedBot() {
       ),
       last_poll: is.optional(
         is.orNull(is.time('With `details`: when the bot was last seen to poll, if known.')),
+      ),
+      webhook_host: is.optional(
+        is.orNull(is.text('With `details`: the host of the webhook, if there is one.')),
       ),
     },
   )

@@ -271,7 +271,10 @@ function healthJson(
   return { health: status?.health ?? null, health_reason: status?.healthReason }
 }
 
-type Details = Pick<BotListJson['bots'][number], 'dead_letters' | 'last_taken' | 'last_poll'>
+type Details = Pick<
+  BotListJson['bots'][number],
+  'dead_letters' | 'last_taken' | 'last_poll' | 'webhook_host'
+>
 
 function detailsJson({ status }: ListedBot, nowMs: number): Details {
   const timeOf = (beforeMs: number | undefined): number | null =>
@@ -280,5 +283,6 @@ function detailsJson({ status }: ListedBot, nowMs: number): Details {
     dead_letters: status?.deadLetters ?? null,
     last_taken: timeOf(status?.takenBeforeMs),
     last_poll: timeOf(status?.polledBeforeMs),
+    webhook_host: status?.webhookHost ?? null,
   }
 }

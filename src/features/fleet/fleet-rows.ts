@@ -3,16 +3,18 @@
  *
  *   0 queue (double) | 8 pending bytes (double) | 16 pending count (4) | 20 floor (4) | 24 id of the oldest update (4)
  *   | 28 its time (4) | 32 dead letters (4) | 36 flags (1) | 37 length of the username (1) | 38 username (32)
- *   | 70 time of the last poll (4) | 74 length of the first name (1) | 75 first name in lower case, UTF-8 (24) | 99
+ *   | 70 time of the last poll (4) | 74 length of the first name (1) | 75 first name in lower case, UTF-8 (24)
+ *   | 99 number of the webhook's host, 0 without a webhook (4) | 103
  *
- * A row takes about 145 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
+ * A row takes about 150 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
  * had all of them to copy: while an index was filled, V8 enlarged its space for young objects, which it then kept.
  */
 import type { QueueId } from '../../shard/records/record-keys.ts'
+import { HostNames, noHost } from './host-names.ts'
 
-/** Chosen: a server may have 256 shards, and each takes at least one block of 25 kB. */
+/** Chosen: a server may have 256 shards, and each takes at least one block of 26 kB. */
 const rowsPerBlock = 256
-const rowBytes = 99
+const rowBytes = 103
 const nameBytesMax = 32
 /** Other names are kept beside the rows. */
 const shortName = new RegExp(`^\\w{1,${nameBytesMax}}$`)
@@ -25,7 +27,7 @@ const space = 0x20
 const unknown = 2 ** 32 - 1
 
 /** The bits of the flags. */
-const flag = { used: 1, registered: 2, webhook: 4, paused: 8, due: 16 } as const
+const flag = { used: 1, registered: 2, paused: 8, due: 16 } as const
 
 interface Block {
   readonly view: DataView
@@ -34,6 +36,8 @@ interface Block {
   readonly longNames: Map<number, string>
   /** Likewise the first names, in lower case. */
   readonly longFirstNames: Map<number, Buffer>
+  /** Those of the whole shard. */
+  readonly hosts: HostNames
 }
 
 /** The rows of one shard, each found by its queue. */
@@ -42,6 +46,7 @@ export class FleetRows implements Iterable<Row> {
   readonly #places = new Map<QueueId, number>()
   /** The places of rows that were removed. */
   readonly #free: number[] = []
+  readonly #hosts = new HostNames()
   #placesUsed = 0
 
   /** The number of places, of which some are free. */
@@ -101,6 +106,7 @@ export class FleetRows implements Iterable<Row> {
       bytes,
       longNames: new Map<number, string>(),
       longFirstNames: new Map<number, Buffer>(),
+      hosts: this.#hosts,
     }
     this.#blocks.push(block)
     return new Row(block, 0)
@@ -130,6 +136,7 @@ export class Row {
 
   /** The place becomes free. */
   clear(): void {
+    this.webhookHost = undefined
     this.#block.longNames.delete(this.#at)
     this.#block.longFirstNames.delete(this.#at)
     this.#block.bytes.fill(0, this.#at, this.#at + rowBytes)
@@ -202,11 +209,27 @@ export class Row {
   }
 
   get hasWebhook(): boolean {
-    return this.#has(flag.webhook)
+    return this.#host !== noHost
   }
 
-  set hasWebhook(has: boolean) {
-    this.#set(flag.webhook, has)
+  /** Undefined without a webhook. */
+  get webhookHost(): string | undefined {
+    return this.#block.hosts.name(this.#host)
+  }
+
+  set webhookHost(name: string | undefined) {
+    const { hosts } = this.#block
+    hosts.giveBack(this.#host)
+    this.#view.setUint32(this.#at + 99, name === undefined ? noHost : hosts.take(name))
+  }
+
+  /**
+   * Whether a word of the webhook's host begins with a text.
+   *
+   * @param lower - the text in lower case.
+   */
+  hasHostPrefix(lower: string): boolean {
+    return this.#block.hosts.hasWordPrefix(this.#host, lower)
   }
 
   /** Whether the operator has paused deliveries. */
@@ -303,7 +326,11 @@ export class Row {
   /** Whether the row tells nothing. */
   get isEmpty(): boolean {
     const isNothing = this.pendingCount === 0 && this.deadLetters === 0
-    return isNothing && !this.#has(flag.registered | flag.webhook | flag.paused)
+    return isNothing && !this.hasWebhook && !this.#has(flag.registered | flag.paused)
+  }
+
+  get #host(): number {
+    return this.#view.getUint32(this.#at + 99)
   }
 
   /** Whether one of the bits is set. */

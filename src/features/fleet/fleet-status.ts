@@ -21,6 +21,8 @@ export interface FleetStatus
   readonly polledBeforeMs?: number | undefined
   /** Undefined if a worker of an older version has answered. */
   readonly deadLetters?: number | undefined
+  /** Undefined without a webhook, and if a worker of an older version has answered. */
+  readonly webhookHost?: string | undefined
 }
 
 /** Which bots a list has, and in which order. */
@@ -30,7 +32,7 @@ export interface FleetQuery {
   readonly sort?: FleetSort | undefined
   /** The beginning of the bot id's decimal text, or of the username in any case. */
   readonly prefix?: string | undefined
-  /** As `prefix`, or the beginning of a word of the first name in any case. */
+  /** As `prefix`, or the beginning of a word of the first name or of the webhook's host, in any case. */
   readonly search?: string | undefined
   /** Only bots with ids above this one. */
   readonly after: number
@@ -77,12 +79,13 @@ export function hasPrefix(prefix: string, bot: Pick<FleetRow, 'queue' | 'hasName
   return String(bot.queue).startsWith(prefix) || bot.hasNamePrefix(prefix.toLowerCase())
 }
 
-/** Returns a function that says whether a bot has the prefix of a query, or a word of its first name has it. */
+/** Returns a function that says whether a bot has the prefix of a query, or a word of its first name or of its host has it. */
 export function searchFor(
   search: string,
-): (bot: Pick<FleetRow, 'queue' | 'hasNamePrefix' | 'hasWordPrefix'>) => boolean {
-  const word = Buffer.from(search.toLowerCase())
-  return (bot) => hasPrefix(search, bot) || bot.hasWordPrefix(word)
+): (bot: Pick<FleetRow, 'queue' | 'hasNamePrefix' | 'hasWordPrefix' | 'hasHostPrefix'>) => boolean {
+  const lower = search.toLowerCase()
+  const word = Buffer.from(lower)
+  return (bot) => hasPrefix(search, bot) || bot.hasWordPrefix(word) || bot.hasHostPrefix(lower)
 }
 
 interface Sortable {

@@ -373,6 +373,7 @@ export class Fleet {
       isPollWaiting: loaded?.poller.isWaiting ?? false,
       polledBeforeMs: this.#pollsOf({ row, loaded, of }).lastBeforeMs,
       deadLetters: row.deadLetters,
+      webhookHost: row.webhookHost,
       // JSON has no infinity.
       takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
     }

@@ -47,7 +47,7 @@ export const listBotsCommand: ParsedCommand = remoteCommand(fleetOperations.list
     search: {
       kind: searched,
       sentence:
-        'Lists only bots whose id, username or a word of whose first name begins with this, in any case.',
+        "Lists only bots whose id, username, or a word of whose first name or webhook's host begins with this, in any case.",
     },
     after: { sentence: 'Lists only bots with larger ids than this one.' },
     details: { sentence: 'Shows the dead letters and the last activity of each bot, too.' },

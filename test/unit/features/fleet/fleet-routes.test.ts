@@ -161,11 +161,13 @@ test('a worker that does not answer a key for some bots is named, also in the pl
 
 test('a list with details has dead letters and the last activity, and asks the workers nothing new', async () => {
   const { asked, get } = await setUp()
-  const status = { ...otherBot.status, deadLetters: 3, takenBeforeMs: 4_000 }
+  const webhookHost = 'shop.example'
+  const status = { ...otherBot.status, deadLetters: 3, takenBeforeMs: 4_000, webhookHost }
   const other = { bots: [{ ...otherBot, status }], shards: [2] }
   const [bot] = (await get('/v1/bots?details=true', other)).body.bots
   assert.equal(asked[0]?.path.includes('details'), false)
   assert.deepEqual([bot.dead_letters, bot.last_poll], [3, null])
+  assert.equal(bot.webhook_host, webhookHost)
   assert.equal(typeof bot.last_taken, 'number')
   const [plain] = (await get('/v1/bots', other)).body.bots
   assert(!('dead_letters' in plain) && !('last_taken' in plain))

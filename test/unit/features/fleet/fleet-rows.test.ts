@@ -15,7 +15,7 @@ test('a row keeps every value between the rows of other queues, over more than o
     row.oldestId = updateIdEnd - 2 - nth
     row.oldestAtS = 1_800_000_000 + nth
     row.deadLetters = nth
-    row.hasWebhook = nth % 3 === 0
+    row.webhookHost = nth % 3 === 0 ? `h${nth % 9}.example` : undefined
     row.isPaused = nth % 5 === 0
     row.isOldestDue = nth % 7 === 0
   }
@@ -28,8 +28,8 @@ test('a row keeps every value between the rows of other queues, over more than o
     )
     assert.deepEqual([row.oldestAtS, row.deadLetters], [1_800_000_000 + nth, nth])
     assert.deepEqual(
-      [row.hasWebhook, row.isPaused, row.isOldestDue],
-      [nth % 3 === 0, nth % 5 === 0, nth % 7 === 0],
+      [row.webhookHost, row.isPaused, row.isOldestDue],
+      [nth % 3 === 0 ? `h${nth % 9}.example` : undefined, nth % 5 === 0, nth % 7 === 0],
     )
   }
   assert.equal(rows.places, 600)
@@ -104,9 +104,9 @@ test('an empty row is one without a bot, pending updates, dead letters, a webhoo
   const row = rows.of(100)
   row.floor = 1_000
   assert(row.isEmpty)
-  row.hasWebhook = true
+  row.webhookHost = 'shop.example'
   assert(!row.isEmpty)
-  row.hasWebhook = false
+  row.webhookHost = undefined
   row.isPaused = true
   assert(!row.isEmpty)
   row.isPaused = false

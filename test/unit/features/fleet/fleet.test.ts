@@ -309,6 +309,17 @@ test('a search finds the id, the username, and each word of the first name', asy
   assert.deepEqual(await select(bots, { search: 'corner' }), [])
 })
 
+test('a search finds a word of the host of a webhook, as long as the bot has that', async () => {
+  const bots = await open({ shards: 2 })
+  const token = await bots.register(100)
+  await bots.register(101)
+  await setWebhook(bots, token)
+  assert.deepEqual(await select(bots, { search: 'EXAMPLE' }), [100])
+  assert.deepEqual(await select(bots, { search: 'xample' }), [])
+  await bots.registry.remove(100)
+  assert.deepEqual(await select(bots, { search: 'example' }), [])
+})
+
 test('the sums cover both queues of all bots, and dead letters', async () => {
   const bots = await open({ shards: 2 })
   const token = await bots.register(100)
