@@ -83,6 +83,7 @@ await build({
   absWorkingDir: root,
   entryPoints: [
     { in: 'src/page/frame/dashboard-app.ts', out: 'app' },
+    { in: 'src/page/frame/first-paint.ts', out: 'first-paint' },
     { in: 'src/page/portal/portal-app.ts', out: 'portal' },
   ],
   outdir: 'dist/dashboard',

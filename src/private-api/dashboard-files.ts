@@ -27,6 +27,7 @@ export type FileNames = Readonly<Record<string, readonly [name: string, contentT
 const names: FileNames = {
   '/': ['index.html', 'text/html; charset=utf-8'],
   '/app.js': ['app.js', 'text/javascript; charset=utf-8'],
+  '/first-paint.js': ['first-paint.js', 'text/javascript; charset=utf-8'],
   '/app.css': ['app.css', 'text/css; charset=utf-8'],
 }
 

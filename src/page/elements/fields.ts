@@ -69,7 +69,7 @@ export function overlapField(label: string): OverlapField {
   return { root: element('label', {}, label, select), seconds: () => Number(select.value) }
 }
 
-/** A field that the key `/` leads to (row-keys.ts). A view has one. */
+/** A field that narrows the list of a view, which has one; the arrows lead from it to the rows (row-keys.ts). */
 export interface SearchField {
   readonly root: HTMLElement
   readonly input: HTMLInputElement
@@ -91,13 +91,10 @@ export function searchField({ label, placeholder, value, ...on }: SearchFieldOpt
     maxlength: 64,
     autocomplete: 'off',
     spellcheck: 'false',
-    'aria-keyshortcuts': '/',
     placeholder,
     'data-search': '',
     ...on,
   })
   input.value = value ?? ''
-  const key = element('kbd', { 'aria-hidden': 'true' }, '/')
-  const place = element('span', { class: 'search' }, input, key)
-  return { root: element('label', {}, label, place), input }
+  return { root: element('label', {}, label, input), input }
 }

@@ -1,4 +1,5 @@
-/** How numbers are shown, and read from fields. Null and undefined are a dash: the server does not know the value. Pure. */
+/** How numbers are shown, and read from fields. Null and undefined are a dash: the server does not know the value. */
+import { otherZone, type ShownZone, shownZone } from './time-zone.ts'
 
 type Shown = number | null | undefined
 
@@ -60,14 +61,28 @@ export function formatBytes(bytes: Shown): string {
 /** The time of day of a moment in Unix seconds, to the second. */
 export function formatTime(unixSeconds: Shown): string {
   return typeof unixSeconds === 'number'
-    ? new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' }).format(unixSeconds * 1_000)
+    ? formatMoment(unixSeconds, { timeStyle: 'medium' }, shownZone())
     : none
 }
 
-/** The date and time of day of a moment in Unix seconds, to the second. */
-export function formatExact(unixSeconds: number): string {
-  const parts = { dateStyle: 'medium', timeStyle: 'long' } as const
-  return new Intl.DateTimeFormat('en-GB', parts).format(unixSeconds * 1_000)
+/** The date and time of day of a moment in Unix seconds, to the second, with the zone that the reader has chosen. */
+export function formatExact(unixSeconds: number, zone = shownZone()): string {
+  return formatMoment(unixSeconds, { dateStyle: 'medium', timeStyle: 'long' }, zone)
+}
+
+/** A moment in the zone that the reader has chosen and, below, in the other one: what stands under the pointer. */
+export function formatBoth(unixSeconds: number): string {
+  const both = [formatExact(unixSeconds), formatExact(unixSeconds, otherZone())]
+  return [...new Set(both)].join('\n')
+}
+
+function formatMoment(
+  unixSeconds: number,
+  parts: Intl.DateTimeFormatOptions,
+  zone: ShownZone,
+): string {
+  const named = zone === 'utc' ? { ...parts, timeZone: 'UTC' } : parts
+  return new Intl.DateTimeFormat('en-GB', named).format(unixSeconds * 1_000)
 }
 
 /** For example `shard 3` or `shards 0, 1, 2`. */

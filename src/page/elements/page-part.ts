@@ -1,7 +1,7 @@
 /** A part of the page that shows data, and the smallest things that are shown: a state, facts, a moment, a link to an update. */
 import { element, setElementText, type Child } from './element.ts'
 import { type BrowserClock, isoTimeOf } from './browser-clock.ts'
-import { formatAgo, formatExact } from './format.ts'
+import { formatAgo, formatBoth } from './format.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import { botHash } from '../frame/page-route.ts'
 
@@ -58,7 +58,7 @@ export function timeElement(
   const text = formatAgo(unixSeconds, clock.nowMs() / 1_000)
   const attributes = {
     datetime: isoTimeOf(unixSeconds),
-    title: formatExact(unixSeconds),
+    title: formatBoth(unixSeconds),
     'data-at': unixSeconds,
   }
   return element('time', attributes, text)

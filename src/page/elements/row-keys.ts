@@ -1,24 +1,17 @@
 /**
- * The keyboard of the page: `/` leads to the search of the view, or to that of the first page. The arrows move from there through
- * the rows, each of which is a link that Enter follows.
+ * The keyboard of lists: the arrows move from the field that narrows a list through its rows, each of which is a link that Enter
+ * follows.
  */
 
-export const searchSelector = '[data-search]'
+const searchSelector = '[data-search]'
 const rowSelector = '.row-link'
 
-/**
- * Handles a key, unless the reader is typing something.
- *
- * @param onSearch - the reader wants to search, and the view has nothing to search
- */
-export function handleRowKeys(event: KeyboardEvent, root: ParentNode, onSearch: () => void): void {
+/** Handles a key that moves through rows. */
+export function handleRowKeys(event: KeyboardEvent, root: ParentNode): void {
   const { key, ctrlKey, metaKey, altKey } = event
   if (ctrlKey || metaKey || altKey) return
-  const target = targetOf(key, root)
-  if (key === '/' && target === undefined && !isTyping()) {
-    event.preventDefault()
-    onSearch()
-  }
+  const step = steps[key]
+  const target = step === undefined ? undefined : rowOf(step, root)
   if (target === undefined) return
   event.preventDefault()
   target.focus({ preventScroll: true })
@@ -26,12 +19,10 @@ export function handleRowKeys(event: KeyboardEvent, root: ParentNode, onSearch: 
   if (target instanceof HTMLInputElement) target.select()
 }
 
-function targetOf(key: string, root: ParentNode): HTMLElement | undefined {
+function rowOf(step: number, root: ParentNode): HTMLElement | undefined {
   const active = document.activeElement
   const search = root.querySelector<HTMLElement>(searchSelector) ?? undefined
-  if (key === '/') return isTyping() ? undefined : search
-  const step = steps[key]
-  return step === undefined ? undefined : rowAt(step, { root, active, search })
+  return rowAt(step, { root, active, search })
 }
 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
@@ -54,6 +45,8 @@ function rowAt(step: number, { root, active, search }: RowSearch): HTMLElement |
   return card.contains(search ?? null) ? search : undefined
 }
 
-function isTyping(): boolean {
-  return document.activeElement?.matches('input, textarea, select') === true
+/** Whether the reader is in a field that takes what is typed. */
+export function isTyping(): boolean {
+  const field = 'input:not([type="checkbox"], [type="radio"]), textarea, select'
+  return document.activeElement?.matches(field) === true
 }

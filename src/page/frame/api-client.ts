@@ -54,6 +54,8 @@ export interface SentCall {
   /** In place of the body of the input, as it is. */
   readonly raw?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Its failure is told where it was made, and is no trouble of the view: nothing makes the same call again. */
+  readonly isAside?: boolean
 }
 
 /** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
@@ -111,13 +113,13 @@ export class ApiClient {
   async read<Id extends PageCall>(
     id: Id,
     input: PageInput<Id>,
-    { raw, headers }: SentCall = {},
+    { raw, headers, isAside }: SentCall = {},
   ): Promise<{ readonly text: string; readonly value: ResultShape<Id> }> {
     const { method, target } = pageCall(id, input)
     const body = raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
     const call = { method, headers: { ...headers, ...ownHeader } }
     const sent = body === undefined ? call : { ...call, body }
-    const response = await this.#send(target, sent, callsMsMax[id])
+    const response = await this.#send(target, sent, { msMax: callsMsMax[id], isAside })
     const text = await response.text()
     return { text, value: JSON.parse(text) }
   }
@@ -136,8 +138,12 @@ export class ApiClient {
     this.#options.onTrouble(undefined)
   }
 
-  async #send(path: string, call: Call, msMax = callMsMax): Promise<ApiResponse> {
-    const view = this.#view
+  async #send(
+    path: string,
+    call: Call,
+    { msMax = callMsMax, isAside = false }: SendOptions = {},
+  ): Promise<ApiResponse> {
+    const view = isAside ? undefined : this.#view
     try {
       const response = await this.#fetch(path, call, msMax)
       if (!response.ok) throw await errorOf(response)
@@ -172,8 +178,14 @@ export class ApiClient {
   }
 }
 
+interface SendOptions {
+  readonly msMax?: number | undefined
+  readonly isAside?: boolean | undefined
+}
+
 interface Noted {
-  readonly view: number
+  /** Undefined if the call is of none. */
+  readonly view: number | undefined
   readonly path: string
   readonly trouble: string | undefined
 }

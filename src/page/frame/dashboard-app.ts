@@ -7,19 +7,24 @@ import { auditView } from '../server/audit-view.ts'
 import { botView } from '../bot/bot-view.ts'
 import { browserClock } from '../elements/browser-clock.ts'
 import { deadLettersView } from '../bots/dead-letters-view.ts'
+import { applyDisplay } from './display-choices.ts'
+import { displayMenu } from './display-menu.ts'
 import { element, setElementText } from '../elements/element.ts'
 import { emptyState } from '../elements/data-table.ts'
 import { eventsView } from '../server/events-view.ts'
 import { formatCount } from '../elements/format.ts'
+import { handlePageKeys } from './page-keys.ts'
+import { keysDialog } from './keys-dialog.ts'
 import { keysView } from '../server/keys-view.ts'
 import { loginView } from './login-view.ts'
 import { nodesView } from '../server/nodes-view.ts'
 import { overviewView, rightsView } from '../bots/overview-view.ts'
 import type { PageContext, PageView } from './page-context.ts'
+import { Palette } from './palette.ts'
+import { type OfferedPage, paletteSource } from './palette-source.ts'
 import { byId, pageFrame } from './page-frame.ts'
 import { type PageRoute, routeOf } from './page-route.ts'
 import { registerView } from '../bots/register-view.ts'
-import { handleRowKeys, searchSelector } from '../elements/row-keys.ts'
 import type { RightsShape } from './shapes.ts'
 import { rightsOfSession, viewContext } from './view-context.ts'
 import { VisiblePoller } from '../elements/visible-poller.ts'
@@ -34,24 +39,26 @@ const listPages: Readonly<
   Record<
     ListPage,
     {
+      readonly title: string
       readonly scope: 'read' | 'manage' | 'all'
       readonly view: (context: PageContext) => PageView
     }
   >
 > = {
-  bots: { scope: 'read', view: overviewView },
-  register: { scope: 'manage', view: registerView },
-  events: { scope: 'read', view: eventsView },
-  'dead-letters': { scope: 'read', view: deadLettersView },
-  nodes: { scope: 'read', view: nodesView },
-  keys: { scope: 'all', view: keysView },
-  audit: { scope: 'all', view: auditView },
+  bots: { title: 'Bots', scope: 'read', view: overviewView },
+  register: { title: 'Register a bot', scope: 'manage', view: registerView },
+  events: { title: 'Events', scope: 'read', view: eventsView },
+  'dead-letters': { title: 'Dead letters', scope: 'read', view: deadLettersView },
+  nodes: { title: 'Nodes', scope: 'read', view: nodesView },
+  keys: { title: 'Keys', scope: 'all', view: keysView },
+  audit: { title: 'Audit', scope: 'all', view: auditView },
 }
 
 export class DashboardApp {
   readonly #frame = pageFrame()
   readonly #logout = byId('logout')
   readonly #pages = byId('pages')
+  readonly #find = byId('find')
   readonly #api = new ApiClient({
     onLoggedOut: () => this.#askForKey(),
     onTrouble: this.#frame.showTrouble,
@@ -65,18 +72,22 @@ export class DashboardApp {
   #ends: (() => void)[] = []
   #shown: 'nothing' | 'login' | 'view' = 'nothing'
   #view: PageView | undefined
+  #context: PageContext | undefined
+  #palette: Palette | undefined
   readonly #counting: VisiblePoller
   /** How many bots fail. */
   #failing = 0
 
   constructor() {
+    applyDisplay()
     this.#logout.addEventListener('click', () => void this.#logOut())
     window.addEventListener('hashchange', () => {
       if (this.#shown === 'view') this.#show()
     })
-    document.addEventListener('keydown', (event) =>
-      handleRowKeys(event, this.#frame.place, () => this.#search()),
-    )
+    this.#find.addEventListener('click', () => this.#search())
+    const keys = { root: this.#frame.place, onSearch: () => this.#search(), onHelp: keysDialog }
+    document.addEventListener('keydown', (event) => handlePageKeys(event, keys))
+    displayMenu(byId('display'), () => this.#shown === 'view' && this.#showAnew())
     this.#counting = this.#repeat(countsPauseMs, () => this.#count())
     void this.#begin()
   }
@@ -116,32 +127,40 @@ export class DashboardApp {
   #show(): void {
     const route = routeOf(location.hash)
     if (this.#shown === 'view' && this.#view?.follow?.(route) === true) return
+    this.#showAnew(route)
+  }
+
+  #showAnew(route = routeOf(location.hash)): void {
     this.#shown = 'view'
     this.#open((context) => this.#viewOf(context, route))
     this.#markPage(route)
     this.#counting.hurry()
     // A screen reader begins at the new page.
-    this.#frame.place.focus()
+    if (!byId('display').contains(document.activeElement)) this.#frame.place.focus()
   }
 
-  /** Leads to the search of the first page, if the key may see that. */
+  /** Opens the search over the view. */
   #search(): void {
-    if (this.#shown !== 'view' || routeOf(location.hash).page === 'bots') return
-    const focus = (): void => this.#frame.place.querySelector<HTMLElement>(searchSelector)?.focus()
-    // After the listener that shows the page.
-    window.addEventListener('hashchange', focus, { once: true })
-    location.hash = '#/'
+    const context = this.#context
+    if (this.#shown !== 'view' || context === undefined) return
+    const source = paletteSource({
+      context,
+      pages: pagesFor(context),
+      route: routeOf(location.hash),
+    })
+    const onClosed = (): void => void (this.#palette = undefined)
+    this.#palette = new Palette({ clock: browserClock, source, onClosed })
   }
 
   #viewOf(context: PageContext, route: PageRoute): PageView {
     if (route.page === 'unknown') return unknownView()
     if (route.page === 'bot') return botView(context, route)
-    const { scope, view } = listPages[route.page]
-    if (context.seesAll && context.may(scope)) return view(context)
+    if (mayOpen(context, route.page)) return listPages[route.page].view(context)
     return route.page === 'bots' ? rightsView(context, this.#rights) : unknownView()
   }
 
   #open(make: (context: PageContext) => PageView): void {
+    this.#palette?.close()
     for (const end of this.#ends) end()
     this.#api.beginView()
     const ends: (() => void)[] = []
@@ -150,19 +169,21 @@ export class DashboardApp {
     const context = viewContext({ api: this.#api, rights, toast: this.#frame.toast }, ends)
     const view = make(context)
     this.#view = view
+    this.#context = context
     this.#logout.hidden = this.#shown !== 'view'
     this.#pages.hidden = this.#logout.hidden
+    this.#find.hidden = this.#logout.hidden
     this.#showPages(context)
     this.#showTitle()
     this.#frame.place.replaceChildren(view.root)
   }
 
   /** Offers the pages that the key may see. */
-  #showPages({ seesAll, may }: PageContext): void {
+  #showPages(context: PageContext): void {
     for (const link of this.#pages.querySelectorAll<HTMLElement>('[data-page]')) {
       const { page } = routeOf(link.getAttribute('href') ?? '')
       if (page === 'bots' || page === 'bot' || page === 'unknown') continue
-      link.hidden = !seesAll || !may(listPages[page].scope)
+      link.hidden = !mayOpen(context, page)
     }
   }
 
@@ -210,6 +231,20 @@ export class DashboardApp {
 
 /** Until the server has said it, the page shows everything; what a key may not do is refused in any case. */
 const unknownRights: RightsShape = { key_id: null, name: null, scopes: ['all'], bots: null }
+
+function mayOpen({ seesAll, may }: PageContext, page: ListPage): boolean {
+  return seesAll && may(listPages[page].scope)
+}
+
+/** Returns the pages that the key may see. A key for some bots has a first page of its own. */
+function pagesFor(context: PageContext): readonly OfferedPage[] {
+  return Object.entries(listPages).flatMap(([name, { title }]) => {
+    const href = name === 'bots' ? '#/' : `#/${name}`
+    const { page } = routeOf(href)
+    if (page === 'bot' || page === 'unknown') return []
+    return page === 'bots' || mayOpen(context, page) ? [{ title, href }] : []
+  })
+}
 
 function unknownView(): PageView {
   const back = element('a', { href: '#/', class: 'button primary' }, 'Go to the bots')

@@ -2,12 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   formatAgo,
+  formatBoth,
+  formatExact,
   formatAge,
   formatBytes,
   formatCount,
   formatRate,
   formatTime,
 } from '../../../../src/page/elements/format.ts'
+import { showZone } from '../../../../src/page/elements/time-zone.ts'
+import { unixSecondsOf } from '../../../../src/page/elements/browser-clock.ts'
 
 test('numbers are shown in the unit that fits them', () => {
   assert.deepEqual([0, 119, 120, 7_199, 7_200, 172_800].map(formatAge), [
@@ -42,4 +46,18 @@ test('what the server does not know is a dash', () => {
     assert.equal(format(null), '–')
     assert.equal(format(undefined), '–')
   }
+})
+
+test('moments are shown and read in the zone that is chosen', (t) => {
+  t.after(() => showZone('local'))
+  const atS = 1_800_000_000
+  const local = [formatTime(atS), formatExact(atS)]
+  showZone('utc')
+  assert.deepEqual([formatTime(atS), formatExact(atS)], ['08:00:00', '15 Jan 2027, 08:00:00 UTC'])
+  assert.equal(unixSecondsOf('2027-01-15T08:00'), atS)
+  assert.equal(unixSecondsOf(''), undefined)
+  const both = formatBoth(atS).split('\n')
+  assert.deepEqual([both[0], both.at(-1)], [formatExact(atS), local[1]])
+  showZone('local')
+  assert.deepEqual([formatTime(atS), formatExact(atS)], local)
 })

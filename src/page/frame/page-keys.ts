@@ -1,0 +1,32 @@
+/** The keys that do the same on every view: search, and what the keys are. */
+import { handleRowKeys, isTyping } from '../elements/row-keys.ts'
+
+export interface PageKeys {
+  readonly root: ParentNode
+  readonly onSearch: () => void
+  readonly onHelp: () => void
+}
+
+/** Handles a key of the document. A dialog has keys of its own. */
+export function handlePageKeys(event: KeyboardEvent, { root, onSearch, onHelp }: PageKeys): void {
+  if (document.querySelector('dialog[open]') !== null) return
+  const act = isSearchChord(event) ? onSearch : plainKeys({ onSearch, onHelp })[event.key]
+  const isChord = event.ctrlKey || event.metaKey || event.altKey
+  const isMeant = isSearchChord(event) || (!isChord && !isTyping())
+  if (act !== undefined && isMeant) {
+    event.preventDefault()
+    act()
+  } else handleRowKeys(event, root)
+}
+
+function plainKeys({
+  onSearch,
+  onHelp,
+}: Omit<PageKeys, 'root'>): Readonly<Record<string, () => void>> {
+  return { '/': onSearch, '?': onHelp }
+}
+
+/** It types nothing, so it works in a field, too. */
+function isSearchChord({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
+  return key.toLowerCase() === 'k' && ctrlKey !== metaKey && !altKey && !shiftKey
+}
