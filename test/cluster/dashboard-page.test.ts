@@ -415,15 +415,7 @@ test('everything can be reached with the keyboard', { skip }, async (t) => {
   const link = page.getByRole('link', { name: /^1\d{4}$/ }).first()
   await link.waitFor()
   await page.keyboard.press('/')
-  await page.keyboard.type('1002')
-  // All ten have a row in the list, and the last option of the search leads there.
-  await page.getByRole('dialog').getByText('10 bots.').waitFor()
-  await page.keyboard.press('ArrowUp')
-  await page.keyboard.press('Enter')
-  await page.locator('main').getByText('10 bots.').waitFor()
-  await page.getByLabel('Search').focus()
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('ArrowDown')
+  await page.keyboard.type('10021')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: '10021' }).waitFor()
   const tabTo = async (text: string): Promise<void> => {

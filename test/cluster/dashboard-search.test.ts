@@ -71,7 +71,7 @@ function fieldOf(page: Page): Locator {
   return page.getByRole('combobox', { name: 'Search' })
 }
 
-function options(page: Page): Locator {
+function found(page: Page): Locator {
   return page.locator('#found').getByRole('option')
 }
 
@@ -136,7 +136,7 @@ test('a bot is found by its id, names and the host of its webhook, and Enter ope
 test('Enter before the answer opens what the present text finds', { skip }, async (t) => {
   const { page } = await openPage(t)
   await page.keyboard.press('/')
-  await options(page).first().waitFor()
+  await found(page).first().waitFor()
   await page.keyboard.type('7101')
   await page.keyboard.press('Enter')
   await page.waitForURL(/#\/bots\/7101$/)
@@ -163,7 +163,7 @@ test('only the answer to the last text is shown', { skip }, async (t) => {
   answer?.()
   await late
   await fieldOf(page).press('End')
-  assert.deepEqual(await options(page).count(), 1)
+  assert.deepEqual(await found(page).count(), 1)
   await marked(page, /Night Trains/)
 })
 
@@ -171,7 +171,7 @@ test('arrows, Home and End move the mark, and the field keeps the focus', { skip
   const { page } = await openPage(t)
   await page.keyboard.press('/')
   await marked(page, /^Bots/)
-  const names = await options(page).allTextContents()
+  const names = await found(page).allTextContents()
   assert.deepEqual(
     names.map((name) => name.replace('Go to', '')),
     ['Bots', 'Register a bot', 'Events', 'Dead letters', 'Nodes', 'Keys', 'Audit'],
@@ -202,7 +202,7 @@ test('a search says that no bot matches, and what went wrong', { skip }, async (
   await page.keyboard.press('/')
   await page.keyboard.type('no such bot')
   await page.getByText('No bot matches “no such bot”.').waitFor()
-  assert.equal(await options(page).count(), 0)
+  assert.equal(await found(page).count(), 0)
   await page.route(/search=broken/, (route) =>
     route.fulfill({
       status: 503,
@@ -249,12 +249,12 @@ test('a key finds only the bots and pages that it may see', { skip }, async (t) 
   await page.getByRole('button', { name: 'Search' }).waitFor()
   await page.keyboard.press('/')
   await marked(page, /^Bots/)
-  assert.equal(await options(page).count(), 1)
+  assert.equal(await found(page).count(), 1)
   await page.keyboard.type('7100')
   await marked(page, /7100/)
   await fieldOf(page).fill(`${brokenId}`)
   await page.getByText(`No bot matches “${brokenId}”.`).waitFor()
-  assert.equal(await options(page).count(), 0)
+  assert.equal(await found(page).count(), 0)
 })
 
 test('keys type in a field, and ? says what they do', { skip }, async (t) => {

@@ -359,15 +359,14 @@ export class Fleet {
 
   #statusOf(row: FleetRow, of: Indexed): FleetStatus {
     const { clock, bots } = this.#parts
-    const { queue, hasWebhook, isPaused } = row
-    const loaded = bots.loadedQueue(queue)
+    const loaded = bots.loadedQueue(row.queue)
     const { health, nextAttemptMs } = this.#healthOf({ row, loaded, of })
     const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
     return {
-      mode: hasWebhook ? 'webhook' : 'polling',
+      mode: row.hasWebhook ? 'webhook' : 'polling',
       pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
       oldestAgeS: ageOf(row, loaded, of.shard.clock.nowMs()),
-      isPaused,
+      isPaused: row.isPaused,
       health,
       nextAttemptMs,
       isPollWaiting: loaded?.poller.isWaiting ?? false,
