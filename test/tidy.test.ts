@@ -31,6 +31,7 @@ test('a file of src has an export with its name', () => {
     'config-options.ts',
     'config-text.ts',
     'config-values.ts',
+    'first-paint.ts',
     'json-automaton.ts',
     'json-scan.ts',
     'main.ts',

@@ -8,7 +8,7 @@ import { actOnQueue, type QueueAction, stateOf } from '../elements/state-head.ts
 import type { BotQueueName } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash, type BotTab, botTabs, type PageRoute } from './page-route.ts'
-import { hasWords, rankOf, searchOf } from './palette-match.ts'
+import { hasWords, rankOf, searchOf } from './search-of.ts'
 import type { PaletteAnswer, PaletteEntry, PaletteSource } from './palette.ts'
 import type { BotListShape, BotShape, ListedBotShape } from './shapes.ts'
 

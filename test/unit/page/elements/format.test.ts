@@ -10,7 +10,7 @@ import {
   formatRate,
   formatTime,
 } from '../../../../src/page/elements/format.ts'
-import { showZone } from '../../../../src/page/elements/time-zone.ts'
+import { showZone } from '../../../../src/page/elements/shown-zone.ts'
 import { unixSecondsOf } from '../../../../src/page/elements/browser-clock.ts'
 
 test('numbers are shown in the unit that fits them', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hasWords, rankOf, searchOf } from '../../../../src/page/frame/palette-match.ts'
+import { hasWords, rankOf, searchOf } from '../../../../src/page/frame/search-of.ts'
 
 test('of an address only the host is searched, and of a token only the id', () => {
   for (const [typed, searched] of [
