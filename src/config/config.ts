@@ -32,7 +32,11 @@ export interface ConfigSources {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
   readonly readFile: (file: string) => string
+  /** A client of a server needs its certificates, and not their private keys. Default: the server. */
+  readonly of?: ConfigReader
 }
+
+export type ConfigReader = 'client' | 'server'
 
 /** Options that cannot be used; the message lists every problem on its own line. */
 export class ConfigError extends Error {
@@ -95,7 +99,7 @@ export function parseConfig(sources: ConfigSources): Config {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const config = values as Config
   problems.push(...otlpProblems(sources.env))
-  if (problems.length === 0) checkTogether(config, given, problems)
+  if (problems.length === 0) checkTogether(config, { given, of: sources.of }, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   return config
 }
@@ -191,7 +195,11 @@ function valueOf(
 }
 
 /** Checks the rules that concern several options. */
-function checkTogether(config: Config, given: Given, problems: string[]): void {
+function checkTogether(
+  config: Config,
+  { given, of }: { readonly given: Given; readonly of?: ConfigReader | undefined },
+  problems: string[],
+): void {
   const { workers, shards, maxPendingBytes, maxUpdateBytes } = config
   const sourceOf: SourceOf = (name) => given.get(name)?.source
   if (workers !== undefined && shards !== undefined && workers > shards) {
@@ -218,7 +226,7 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   }
   problems.push(
     ...clusterConfigProblems(config, sourceOf),
-    ...certificateProblems(config, sourceOf),
+    ...(of === 'client' ? [] : certificateProblems(config, sourceOf)),
     ...httpProblems(config, sourceOf),
     ...eventsProblems(config, sourceOf),
   )

@@ -1,5 +1,5 @@
 /** A call of a command whose arguments were parsed: typed access to their values, by the rows that declare them. */
-import { type Config, ConfigError, shown } from '../../config/config.ts'
+import { type Config, ConfigError, type ConfigReader, shown } from '../../config/config.ts'
 import { type Kind, refused } from '../../config/config-values.ts'
 
 /** The row of an option or an argument. */
@@ -14,7 +14,7 @@ export interface CommandCallParts {
   readonly texts: ReadonlyMap<string, string>
   /** Those that are options of the server, as its flags. */
   readonly serverFlags: readonly string[]
-  readonly configOf: (argv: readonly string[]) => Config
+  readonly configOf: (argv: readonly string[], of?: ConfigReader) => Config
 }
 
 export class CommandCall {
@@ -51,8 +51,8 @@ export class CommandCall {
   }
 
   /** Returns the options of the server: those that were given, and those of the environment and the file. */
-  config(): Config {
-    return this.#parts.configOf(this.#parts.serverFlags)
+  config(of: ConfigReader = 'server'): Config {
+    return this.#parts.configOf(this.#parts.serverFlags, of)
   }
 }
 

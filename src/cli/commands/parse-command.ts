@@ -2,10 +2,10 @@
  * Parses the arguments of a command by its row. Errors are ConfigErrors in the words of the options of the server, and never
  * contain the text after an unknown option, because that may be a secret whose option was mistyped.
  */
-import { type Config, ConfigError } from '../../config/config.ts'
+import { ConfigError } from '../../config/config.ts'
 import { readFlags } from '../../config/read-flags.ts'
 import { adviceFor } from './advice-for.ts'
-import { CommandCall } from './command-call.ts'
+import { CommandCall, type CommandCallParts } from './command-call.ts'
 import {
   isServerOption,
   optionsOf,
@@ -24,7 +24,7 @@ import {
 export function parseCommand(
   row: ParsedCommand,
   argv: readonly string[],
-  configOf: (argv: readonly string[]) => Config,
+  configOf: CommandCallParts['configOf'],
 ): CommandCall {
   const problems: string[] = []
   const words: string[] = []
@@ -54,7 +54,11 @@ export function parseCommand(
   return call
 }
 
-function unknownText(source: string, { name, options, onlyOptions }: ParsedCommand): string {
+/** So much is shown of what looks like an option. Chosen: twice the longest one. */
+const optionShownMax = 64
+
+function unknownText(given: string, { name, options, onlyOptions }: ParsedCommand): string {
+  const source = given.slice(0, optionShownMax)
   if (onlyOptions !== undefined) return `${source}: expected only ${onlyOptions} with ${name}`
   const names = [...options.map((option) => option.name), 'help']
   const advice = source.startsWith('--') ? adviceFor(source.slice(2), names, '--') : ''

@@ -1,6 +1,6 @@
 /** What the commands have in common: the sources of their options, and one way to report failures. */
 import { readFileSync } from 'node:fs'
-import { type Config, ConfigError, parseConfig } from '../../config/config.ts'
+import { type Config, ConfigError, type ConfigReader, parseConfig } from '../../config/config.ts'
 import { messageOf } from '../../kit/errors.ts'
 import { tell } from '../output/print-result.ts'
 import { CallRefusedError } from '../remote/remote-api.ts'
@@ -37,9 +37,10 @@ function exitCodeOf(error: unknown): number {
   return Object(error).code === 'DIRECTORY_LOCKED' ? lockedExitCode : 1
 }
 
-export function configOf(argv: readonly string[]): Config {
+export function configOf(argv: readonly string[], of: ConfigReader = 'server'): Config {
   return parseConfig({
     argv,
+    of,
     env: process.env,
     readFile: (file) => readFileSync(file, 'utf8'),
   })

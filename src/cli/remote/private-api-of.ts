@@ -42,7 +42,7 @@ export const remoteOptions = [
 export async function privateApiOf(call: CommandCall): Promise<RemoteApi> {
   const [url, keyFile] = [call.get(urlOption), call.get(keyFileOption)]
   if (url === undefined) {
-    const config = call.config()
+    const config = call.config('client')
     return RemoteApi.ofConfig(keyFile === undefined ? config : { ...config, adminKeyFile: keyFile })
   }
   if (keyFile === undefined) {

@@ -14,6 +14,7 @@ import { readAdminKey } from '../../shard/data-directory.ts'
 import type { UpstreamUrl } from '../../http/server-origin.ts'
 import { privateApiResponseBytesMax } from '../limits.ts'
 import { harmless } from '../output/text-table.ts'
+import { speaksTls } from './speaks-tls.ts'
 import { placeOf, type ServerPlace, StrangerError } from './server-place.ts'
 
 /**
@@ -71,11 +72,13 @@ const usualPatience: Patience = { idleMs: privateApiIdleMsMax }
 export class RemoteApi {
   readonly #connection: ServerConnection
   readonly #shown: string
+  readonly #url: string | undefined
 
   /** Use `ofConfig` or `ofUrl`. */
-  constructor(connection: ServerConnection, shown: string) {
+  constructor(connection: ServerConnection, shown: string, url?: string) {
     this.#connection = connection
     this.#shown = shown
+    this.#url = url
   }
 
   /**
@@ -107,7 +110,7 @@ export class RemoteApi {
     )
     const options = { key, clock: systemClock, connections: 1, timeoutMs: privateApiIdleMsMax }
     const limits = { isPatient: true, responseBytesMax: Number.MAX_SAFE_INTEGER }
-    return new RemoteApi(new Connection({ ...place, ...options, ...limits }), shown)
+    return new RemoteApi(new Connection({ ...place, ...options, ...limits }), shown, place.url)
   }
 
   /**
@@ -195,8 +198,24 @@ export class RemoteApi {
     try {
       return await this.#connection.open(call, { idleMs, signal, isLast: true })
     } catch (error) {
-      throw unanswered(error, this.#shown)
+      throw (await this.#otherProtocol(error)) ?? unanswered(error, this.#shown)
     }
+  }
+
+  /** Returns what is wrong if the server speaks TLS and was asked without, or the other way round. */
+  async #otherProtocol(error: unknown): Promise<Error | undefined> {
+    const url = this.#url ?? ''
+    const cause = causeOf(error)
+    if (cause instanceof StrangerError) return undefined
+    const code = String(Object(cause).code)
+    if (url.startsWith('https:') && noTlsCodes.test(code)) {
+      return new Error(`the server at ${this.#shown} speaks no TLS: ask it with http`, { cause })
+    }
+    const mayBeTls = code.startsWith('HPE_') || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
+    if (!url.startsWith('http:') || !mayBeTls || !(await speaksTls(url, systemClock))) {
+      return undefined
+    }
+    return new Error(`the server at ${this.#shown} speaks TLS: ask it with https`, { cause })
   }
 
   /**
@@ -243,9 +262,16 @@ function ignore(): void {
   // Nobody reads this body.
 }
 
+/** What OpenSSL says of a server that answers a handshake with something else. */
+const noTlsCodes = /^(?:EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? (error.cause ?? error) : error
+}
+
 /** Whether a call was sent is all that matters to people. */
 function unanswered(error: unknown, shown: string): Error {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
+  const cause = causeOf(error)
   if (cause instanceof StrangerError) return cause
   // What the parser of HTTP cannot read.
   if (String(Object(cause).code).startsWith('HPE_')) return new ForeignResponseError(shown)

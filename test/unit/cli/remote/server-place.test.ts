@@ -9,6 +9,7 @@ import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'nod
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { createServer as createTlsServer } from 'node:tls'
 import { commandTable } from '../../../../src/modules/command-table.ts'
 import type { CommandRow } from '../../../../src/cli/commands/command-row.ts'
 import {
@@ -18,6 +19,7 @@ import {
 } from '../../../../src/cli/serve/command-socket.ts'
 import { startChild } from '../../../support/kit/child-process.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+import { makeCertificate } from '../../../support/network/certificates.ts'
 import { runInProcess } from '../../../support/programs/run-in-process.ts'
 import { httpAnswer, Stranger } from '../../../support/programs/stranger.ts'
 
@@ -253,7 +255,7 @@ test('a server says where it listens, and why it cannot be called there', async 
   )
   assert.match(
     await errorWith({ private: at, isPrivateTls: true }),
-    /^postbote: no server responds at 127\.0\.0\.1:\d+ \(/,
+    /^postbote: the server at 127\.0\.0\.1:\d+ speaks no TLS: ask it with http\n$/,
   )
   assert.match(
     await errorWith({ private: '/nonexistent/socket' }),
@@ -343,4 +345,43 @@ test('a response that is not of this API is one clear sentence of every command'
     }
   }
   assert.equal(other.connections, 0)
+})
+
+test('a server that speaks TLS is named if it was asked without, and needs no private key of its client', async (t) => {
+  const pair = makeCertificate('localhost')
+  const server = createTlsServer(pair, (socket) => {
+    socket.on('error', () => undefined).on('data', () => socket.end(httpAnswer('[]')))
+  })
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const at = `127.0.0.1:${Object(server.address()).port}`
+  const dir = keyDirectory(t)
+  const certificate = join(dir, 'cert.pem')
+  writeFileSync(certificate, pair.cert)
+  const list = ['bots', 'list', `--key-file=${join(dir, 'admin.key')}`]
+  const plain = await runInProcess([...list, `--url=http://${at}`])
+  assert.deepEqual(
+    [plain.code, plain.err],
+    [1, `postbote: the server at http://${at} speaks TLS: ask it with https\n`],
+  )
+  await answering(t, dir, { private: at, isPrivateTls: true })
+  const own = await runInProcess([...list, `--dir=${dir}`, `--admin-cert=${certificate}`])
+  assert.match(own.err, /does not come from the private API/)
+})
+
+test('a key that the server does not know is one sentence of every command, with its exit code', async (t) => {
+  const stranger = await Stranger.start(t)
+  const message = 'The key is not valid'
+  stranger.answer = httpAnswer(JSON.stringify({ error: { code: 'UNAUTHORIZED', message } }), {
+    status: '401 Unauthorized',
+  })
+  const dir = keyDirectory(t)
+  await answering(t, dir, { private: `127.0.0.1:${stranger.port}` })
+  for (const row of callers) {
+    const { code, out, err } = await runInProcess([...wordsOf(row, t), `--dir=${dir}`])
+    const expected = `postbote: the server refused the call: 401 UNAUTHORIZED: ${message}\n`
+    assert.deepEqual([code, out, err], [4, '', expected], row.name)
+  }
 })

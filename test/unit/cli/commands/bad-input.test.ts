@@ -1,0 +1,95 @@
+/** What each command of the table says to input that it cannot use: one sentence, with the exit code of such input. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  type CommandRow,
+  isServerOption,
+  type ParsedCommand,
+} from '../../../../src/cli/commands/command-row.ts'
+import { refused } from '../../../../src/config/config-values.ts'
+import { commandTable } from '../../../../src/modules/command-table.ts'
+import { runInProcess } from '../../../support/programs/run-in-process.ts'
+
+const parsed = commandTable.filter((row: CommandRow) => row.kind === 'parsed')
+
+/** Texts of which most kinds of values take none. */
+const bad = [
+  '',
+  'x',
+  '-1',
+  '1e400',
+  '\u001b[2J\u009b31m\u202e',
+  'x'.repeat(100_000),
+  '1700000000000',
+]
+
+/** One line without a character that a terminal acts upon, and not longer than people read. */
+function assertSentence(err: string, what: string): void {
+  assert.match(err, /^postbote: [^\p{C}]+\n$/u, what)
+  assert(err.length < 900, `${what}: ${err.length} characters`)
+  assert.doesNotMatch(err, / at .*:\d+:\d+|Error:/, what)
+}
+
+/** Returns arguments that the command takes up to the one that is tried. */
+function wordsBefore(row: ParsedCommand, nth: number): readonly string[] {
+  const good = ['4711', '7', '0123456789abcdef', 'bash', 'x', 'none', '{}']
+  return row.arguments
+    .slice(0, nth)
+    .map(({ kind, name }) => good.find((text) => kind.parse(text) !== refused) ?? assert.fail(name))
+}
+
+async function assertRefused(argv: readonly string[], what: string): Promise<void> {
+  const { code, out, err } = await runInProcess([...argv])
+  assert.deepEqual([code, out], [2, ''], `${what}: ${err.slice(0, 300)}`)
+  assertSentence(err, what)
+}
+
+test('an argument that is absent or cannot be used is one sentence of each command', async () => {
+  for (const row of parsed) {
+    const words = row.name.split(' ')
+    for (const [nth, { name, kind }] of row.arguments.entries()) {
+      const before = [...words, ...wordsBefore(row, nth)]
+      if (name.startsWith('<')) await assertRefused(before, `${row.name} without ${name}`)
+      for (const text of bad.filter(
+        (each) => !each.startsWith('-') && kind.parse(each) === refused,
+      )) {
+        const rest = wordsBefore(row, row.arguments.length).slice(nth + 1)
+        await assertRefused([...before, text, ...rest], `${row.name} ${name} ${text.slice(0, 20)}`)
+      }
+    }
+    const all = wordsBefore(row, row.arguments.length)
+    await assertRefused([...words, ...all, 'one-more'], `${row.name} with one argument too many`)
+  }
+})
+
+test('an option that is unknown, or has a value that cannot be used, is one sentence of each command', async () => {
+  for (const row of parsed) {
+    const words = [...row.name.split(' '), ...wordsBefore(row, row.arguments.length)]
+    await assertRefused([...words, '--nosuch\u001b[2J=secret'], `${row.name} --nosuch`)
+    for (const option of row.options.filter((each) => !isServerOption(each))) {
+      const { name, kind } = option
+      if (kind.placeholder !== undefined) {
+        await assertRefused([...words, `--${name}`], `${row.name} --${name} without a value`)
+      }
+      for (const text of bad.filter((each) => kind.parse(each) === refused)) {
+        await assertRefused(
+          [...words, `--${name}=${text}`],
+          `${row.name} --${name}=${text.slice(0, 20)}`,
+        )
+      }
+    }
+  }
+})
+
+test('the help of each command is there on a terminal of 20 columns, and without a terminal', async () => {
+  for (const { name } of parsed) {
+    const narrow = await runInProcess([...name.split(' '), '--help'], {
+      env: {},
+      input: '',
+      columns: 20,
+    })
+    const wide = await runInProcess(['help', ...name.split(' ')])
+    assert.deepEqual([narrow.code, narrow.err, wide.code, wide.err], [0, '', 0, ''], name)
+    assert.match(narrow.out, new RegExp(name.split(' ')[0] ?? ''))
+  }
+})
