@@ -64,12 +64,12 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
 
   await url.fill('http://127.0.0.1:1/')
   await set.click()
-  await card.getByText(/bad webhook: /).waitFor()
+  await card.getByText(/^Bad webhook: |bad webhook: /).waitFor()
   await picture(page, 'webhook-refused')
   assert.equal(await url.inputValue(), 'http://127.0.0.1:1/', 'it can be corrected')
   await card.getByLabel('Connections, at most').fill('many')
   await set.click()
-  await card.getByText(/max_connections: expected a whole number/).waitFor()
+  await card.getByText(/^Enter a whole number .*, not "many"\.$/).waitFor()
 
   await url.fill(sink.url('/path-secret'))
   await card.getByLabel('Connections, at most').fill('7')
@@ -77,7 +77,7 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
   await card.getByLabel('Types of updates').fill('message, poll')
   await until(async () => {
     // The server takes one a second.
-    await set.click()
+    await set.click({ timeout: 1_000 }).catch(() => undefined)
     return (await server.admin('GET', path)).body.host !== null
   })
   await page.getByText('Webhook was set.').waitFor()
@@ -123,7 +123,7 @@ test('names and delivery settings are saved together, refused as one, and taken 
   await card.getByLabel('Connections of its webhooks, at most').fill('3')
   await card.getByLabel('Seconds before each retry').fill('0, 5 forever')
   await save.click()
-  await card.getByText(/retry_delays/).waitFor()
+  await card.locator('.wrong').waitFor()
   assert.deepEqual(await stored(), before)
   await card.getByLabel('Seconds before each retry').fill('0, 5, 60')
   await save.click()
@@ -131,8 +131,7 @@ test('names and delivery settings are saved together, refused as one, and taken 
   assert.deepEqual(await stored(), ['renamed_bot', 120, 3, [0, 5, 60]])
   await page.getByRole('heading', { level: 1, name: 'Renamed @renamed_bot' }).waitFor()
   assert.equal((await server.call(token, 'getMe')).body.result.first_name, 'Renamed')
-  await save.click()
-  await card.getByText('Nothing differs.').waitFor()
+  assert.equal(await save.isEnabled(), false, 'nothing has changed since')
   const saved = page.locator('.toast').filter({ hasText: 'The settings are saved.' })
   await saved.getByRole('button', { name: 'Undo' }).click()
   await page.getByText('Taken back.').waitFor()
@@ -151,13 +150,10 @@ test('headers are set and removed, and their values are in no part of the page',
   const replace = card.getByRole('button', { name: 'Replace the headers' })
   await lines.fill('X-Tenant: one\nno-header-secret')
   await replace.click()
-  await card.getByText('Line 2 has none.').waitFor()
+  await card.getByText(/line 2 has none\.$/).waitFor()
   await lines.fill('Host: other-secret')
   await replace.click()
-  await card
-    .getByText(/headers/)
-    .last()
-    .waitFor()
+  await card.locator('.wrong').filter({ hasNotText: 'line 2' }).waitFor()
   await lines.fill('Authorization: Bearer bearer-secret\nX-Tenant: tenant-secret: 7')
   await replace.click()
   await card.getByText(/^Each delivery carries Authorization, X-Tenant\./).waitFor()
@@ -169,7 +165,7 @@ test('headers are set and removed, and their values are in no part of the page',
   const { authorization, 'x-tenant': tenant } = sink.deliveries[0]?.headers ?? {}
   assert.deepEqual([authorization, tenant], ['Bearer bearer-secret', 'tenant-secret: 7'])
   await card.getByRole('button', { name: 'Remove all headers' }).click()
-  await answer(dashboard, 'Remove the headers')
+  await answer(dashboard, 'Remove all headers')
   await card.getByText('Deliveries carry no headers of the platform.').waitFor()
 })
 
@@ -214,7 +210,7 @@ test('a relay is set, shown in a sentence and removed, and its token is in no pa
 test('a person is erased by their id, wherever updates name them', { skip }, async () => {
   const dashboard = await openSettings()
   const { page, server, botId } = dashboard
-  const card = cardOf(page, 'Erase')
+  const card = cardOf(page, 'Danger zone')
   const from = { id: 7002, first_name: 'A' }
   await server.push(botId, { callback_query: { id: '1', from, data: 'a' } })
   await server.push(botId, { message: { chat: { id: 7002, type: 'private' }, text: 'b' } })
@@ -241,9 +237,10 @@ test('a bot is registered with a token of another server, which the page forgets
   await page.evaluate(`location.hash = '#/register'`)
   await page.getByLabel('First name').fill('Shop')
   await page.getByLabel('Username').fill('foreign_bot')
+  await page.getByText('Webhook, id and more').click()
   await page.getByLabel('Token of another server').fill('777001:short')
   await page.getByRole('button', { name: 'Register', exact: true }).click()
-  await page.getByText(/token: expected/).waitFor()
+  await page.locator('.wrong').waitFor()
   await page.getByLabel('Token of another server').fill(token)
   await picture(page, 'register-foreign')
   await assertAccessible(page)

@@ -176,7 +176,7 @@ test('a test update is sent and seen to arrive, and the stored endpoint is check
   const bot = await ownedBot(t, {}, (_delivery, response) => void response.end())
   const { page } = await open(bot)
   await openTab({ page }, 'Try')
-  await page.getByRole('button', { name: 'Send a test update' }).click()
+  await page.getByRole('button', { name: 'Push a test update' }).click()
   await page.getByText(/^Update \d+ was delivered in \d+ ms\.$/).waitFor()
   assert.equal(bot.sink.deliveries.length, 1)
   await page.getByRole('button', { name: 'Check', exact: true }).click()
@@ -240,7 +240,7 @@ test('a link that was revoked shows one sentence and asks no more, also one that
   // A link that shows nothing ends as well.
   const blind = { ...bot, owner: await BotOwner.of(bot.server, bot.botId, { can: ['test'] }) }
   const opened = await open(blind)
-  await opened.page.getByRole('button', { name: 'Send a test update' }).click()
+  await opened.page.getByRole('button', { name: 'Push a test update' }).click()
   await opened.page.getByText(/^Update \d+ is stored/).waitFor()
   assert.equal(await opened.page.getByRole('button', { name: 'Check' }).count(), 0)
   await blind.owner.revoke()
@@ -289,7 +289,7 @@ test('the page works in a frame of the origin of its link, and in no other', {
   const frame = page.frameLocator('iframe')
   await frame.getByText('Nothing was sent yet.').waitFor()
   await frame.getByRole('link', { name: 'Try' }).click()
-  await frame.getByRole('button', { name: 'Send a test update' }).click()
+  await frame.getByRole('button', { name: 'Push a test update' }).click()
   await frame
     .getByLabel('Answer')
     .or(frame.getByText(/Last attempt/))

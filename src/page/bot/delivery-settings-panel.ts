@@ -1,11 +1,12 @@
 /** The names of a bot, and how both of its queues deliver: its time to live, its connections and its delays of retries. */
-import { type AmountField, amountField } from '../elements/fields.ts'
+import { amountField, checkField, fieldElement, textField } from '../elements/fields.ts'
+import { callForm } from '../elements/call-form.ts'
 import { durationUnits, wholeNumberOr } from '../elements/format.ts'
-import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
+import { settingCard } from './setting-card.ts'
 import type { BotShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/messages.ts'
 
 /** What the form shows, in the form in which it is sent. The server says what is wrong with a text that is no number. */
 interface Settings {
@@ -14,54 +15,37 @@ interface Settings {
   readonly default_ttl: number | string | null
   readonly connections_cap: number | string | null
   readonly retry_delays: readonly (number | string)[] | null
+  readonly validate: 'telegram' | null
+  readonly polls: 'take_over' | null
 }
 
 export function deliverySettingsPanel(
-  { api, may, toast }: PageContext,
-  botId: string,
+  { api, toast }: PageContext,
+  { botId }: Pick<BotQueueName, 'botId'>,
 ): PagePart<BotShape> {
-  const isReadonly = !may('manage')
-  const result = statusLine('error note', 'alert')
+  const fields = settingsFields()
   let present: Settings | undefined
-  let isEdited = false
-  const oninput = (): void => {
-    isEdited = true
-  }
-  const form = settingsFields({ isReadonly, oninput })
-  const show = (bot: BotShape): void => {
-    present = settingsOf(bot)
-    if (!isEdited) form.show(present)
-  }
   const patch = (settings: object): Promise<unknown> =>
     api.call('changeBot', { id: botId, body: {} }, { raw: JSON.stringify(settings) })
   const save = async (): Promise<string> => {
     if (present === undefined) return ''
     const before = present
-    const wanted = form.value()
-    const changed = differences(wanted, before)
-    if (Object.keys(changed).length === 0) return 'Nothing differs.'
-    await patch(changed)
+    const wanted = fields.value()
+    await patch(differences(wanted, before))
     // Until the page has read the bot anew, it would show what was before.
     present = wanted
-    isEdited = false
     toast('The settings are saved.', () => patch(differences(before, wanted)))
     return ''
   }
-  const root = cardElement(
-    'Names and deliveries',
-    element('p', { class: 'faint lead' }, 'What is empty has the usual value of the server.'),
-    formElement(
-      () => result.run(save),
-      element(
-        'div',
-        { class: 'controls' },
-        ...form.roots,
-        isReadonly ? undefined : submitElement('Save'),
-      ),
-      result.root,
-    ),
-  )
-  return { root, show }
+  const form = callForm({ submit: 'Save', send: save }, ...fields.roots)
+  const show = (bot: BotShape): void => {
+    present = settingsOf(bot)
+    if (form.isEdited()) return
+    fields.show(present)
+    form.settle()
+  }
+  const about = 'Of both queues. What is empty has the usual value of the server.'
+  return { root: settingCard('Names and deliveries', about, form.root), show }
 }
 
 interface SettingsFields {
@@ -70,31 +54,39 @@ interface SettingsFields {
   readonly show: (settings: Settings) => void
 }
 
-function settingsFields(options: {
-  readonly isReadonly: boolean
-  readonly oninput: () => void
-}): SettingsFields {
-  const { isReadonly, oninput } = options
-  const input = (placeholder = ''): HTMLInputElement =>
-    element('input', { autocomplete: 'off', placeholder, readonly: isReadonly, oninput })
-  const firstName = input()
-  const username = input()
-  const cap = input('no cap')
-  const delays = input('the usual ones')
-  const ttl: AmountField = amountField({
+function settingsFields(): SettingsFields {
+  const firstName = textField('first_name')
+  const username = textField('username')
+  const cap = textField('connections_cap', 'no cap', 'numeric')
+  const delays = textField('retry_delays', 'the usual ones', 'decimal')
+  const ttl = amountField({
     label: 'Updates live, if their producer says nothing, for',
+    name: 'default_ttl',
     units: durationUnits,
     placeholder: 'default',
-    isReadonly,
-    onEdit: oninput,
   })
+  const check = checkField(
+    'validate',
+    'Check every push',
+    'Refuses updates that lack a field that bot frameworks need, before they reach the bot.',
+  )
+  const polls = checkField(
+    'polls',
+    'Let polls take over',
+    'While a new version of the bot replaces the old one, both poll. The later poll ends the one that waits with an empty list, instead of 409.',
+  )
   return {
     roots: [
-      element('label', {}, 'First name', firstName),
-      element('label', {}, 'Username', username),
+      fieldElement('First name', firstName),
+      fieldElement('Username', username),
       ttl.root,
-      element('label', {}, 'Connections of its webhooks, at most', cap),
-      element('label', {}, 'Seconds before each retry', delays),
+      fieldElement('Connections of its webhooks, at most', cap),
+      fieldElement('Seconds before each retry', delays, {
+        hint: 'Such as 0, 5, 60. The last one repeats.',
+        isWide: true,
+      }),
+      check.root,
+      polls.root,
     ],
     value: () => ({
       first_name: firstName.value,
@@ -102,6 +94,8 @@ function settingsFields(options: {
       default_ttl: ttl.value(),
       connections_cap: cap.value === '' ? null : wholeNumberOr(cap.value),
       retry_delays: delaysOf(delays.value),
+      validate: check.input.checked ? 'telegram' : null,
+      polls: polls.input.checked ? 'take_over' : null,
     }),
     show(settings) {
       firstName.value = settings.first_name
@@ -109,6 +103,8 @@ function settingsFields(options: {
       ttl.show(Number(settings.default_ttl) || null)
       cap.value = `${settings.connections_cap ?? ''}`
       delays.value = settings.retry_delays?.join(', ') ?? ''
+      check.input.checked = settings.validate !== null
+      polls.input.checked = settings.polls !== null
     },
   }
 }
@@ -120,6 +116,8 @@ function settingsOf(bot: BotShape): Settings {
     default_ttl: bot.default_ttl ?? null,
     connections_cap: bot.connections_cap ?? null,
     retry_delays: bot.retry_delays ?? null,
+    validate: bot.validate,
+    polls: bot.polls ?? null,
   }
 }
 

@@ -1,71 +1,53 @@
 /** The headers that each delivery carries for a bot. Their values are secrets: they are sent, and never shown. */
-import {
-  buttonElement,
-  buttonsElement,
-  cardElement,
-  element,
-  formElement,
-  setElementText,
-  submitElement,
-} from '../elements/element.ts'
+import { actButton } from '../frame/act.ts'
+import { callForm } from '../elements/call-form.ts'
+import { element, setElementText } from '../elements/element.ts'
+import { fieldElement } from '../elements/fields.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
+import { settingCard } from './setting-card.ts'
 import type { BotShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/messages.ts'
 
-export function headersPanel(
-  { api, ask, atEnd, may, toast }: PageContext,
-  botId: string,
-): PagePart<BotShape> {
-  const names = element('p', { class: 'faint lead' })
-  const result = statusLine('error note', 'alert')
+export function headersPanel(context: PageContext, botId: string): PagePart<BotShape> {
+  const { api, atEnd, may, toast } = context
+  const names = element('p', { class: 'faint' })
   const lines = element('textarea', {
+    name: 'headers',
     rows: 3,
     autocomplete: 'off',
     spellcheck: 'false',
     placeholder: 'X-Tenant: its value',
   })
-  const put = async (headers: Readonly<Record<string, string>> | null): Promise<void> => {
-    await api.call('changeBot', { id: botId, body: { headers } })
-    lines.value = ''
-  }
   const replace = async (): Promise<string> => {
-    await put(headersOf(lines.value))
+    await api.call('changeBot', { id: botId, body: { headers: headersOf(lines.value) } })
+    lines.value = ''
     toast('The headers are replaced.')
-    return ''
-  }
-  const remove = async (): Promise<string> => {
-    const isWanted = await ask({
-      title: 'Remove all headers?',
-      text: 'An endpoint that demands them refuses the deliveries. Their values cannot be shown.',
-      action: 'Remove the headers',
-      isDanger: true,
-    })
-    if (!isWanted) return ''
-    await put(null)
-    toast('The headers are removed.')
     return ''
   }
   atEnd(() => {
     lines.value = ''
   })
-  const removal = buttonElement('Remove all headers', () => result.run(remove), { style: 'danger' })
-  const form = formElement(
-    () => result.run(replace),
-    element('label', {}, 'New headers in place of all, one in each line', lines),
-    element(
-      'div',
-      { class: 'controls note' },
-      buttonsElement(removal, submitElement('Replace the headers')),
-    ),
-    result.root,
+  const removal = actButton(context, 'changeBot', {
+    label: 'Remove all headers',
+    input: () => ({ id: botId, body: { headers: null } }),
+    question: () => ({
+      title: 'Remove all headers?',
+      text: 'An endpoint that demands them refuses the deliveries. Their values cannot be shown.',
+    }),
+    said: () => 'The headers are removed.',
+  })
+  const form = callForm(
+    { submit: 'Replace the headers', send: replace, others: [removal] },
+    fieldElement('New headers in place of all, one in each line', lines, { isWide: true }),
   )
   const show = ({ headers }: BotShape): void => {
     removal.hidden = headers === undefined
     setElementText(names, sentenceOf(headers))
   }
-  const root = cardElement('Headers of deliveries', names, may('manage') ? form : undefined)
-  return { root, show }
+  return {
+    root: settingCard('Headers of deliveries', names, may('manage') ? form.root : undefined),
+    show,
+  }
 }
 
 function sentenceOf(headers: readonly string[] | undefined): string {
@@ -76,12 +58,14 @@ function sentenceOf(headers: readonly string[] | undefined): string {
 /** Reads lines with a name and a value each. Throws an error without the text, which is a secret. */
 function headersOf(text: string): Readonly<Record<string, string>> {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
-  if (lines.length === 0) throw new Error('Expected one "Name: value" in each line.')
+  if (lines.length === 0) throw new Error('headers: expected one "Name: value" in each line.')
   return Object.fromEntries(
     lines.map((line, nth) => {
       const [, name, value] = /^([^:\s]+):\s*(.*?)\s*$/.exec(line) ?? []
       if (name === undefined || value === undefined) {
-        throw new Error(`Expected one "Name: value" in each line. Line ${nth + 1} has none.`)
+        throw new Error(
+          `headers: expected one "Name: value" in each line; line ${nth + 1} has none.`,
+        )
       }
       return [name, value]
     }),

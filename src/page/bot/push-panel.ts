@@ -52,7 +52,9 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
     watched.watch(pushed.update_id)
     return ['Update ', link, ' is stored and waits for the bot.']
   }
-  const pushButton = buttonElement('Push', () => result.run(push), { style: 'primary' })
+  const pushButton = buttonElement('Push a test update', () => result.run(push), {
+    style: 'primary',
+  })
   return {
     root: cardElement(
       'Push a test update',

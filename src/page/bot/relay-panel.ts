@@ -1,16 +1,13 @@
 /** The relay of a bot, which takes its updates from another bot API server: what it does, a form that sets it, and its end. */
-import {
-  buttonElement,
-  buttonsElement,
-  cardElement,
-  element,
-  formElement,
-  submitElement,
-} from '../elements/element.ts'
+import { actButton } from '../frame/act.ts'
+import { callForm } from '../elements/call-form.ts'
+import { element } from '../elements/element.ts'
+import { fieldElement, textField } from '../elements/fields.ts'
 import { formatAgo, formatCount, formatUpdates } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { type PagePart, badgeElement } from '../elements/page-part.ts'
-import { setMessage, statusLine } from '../elements/messages.ts'
+import { setMessage } from '../elements/messages.ts'
+import { settingCard } from './setting-card.ts'
 import type { BotShape } from '../frame/shapes.ts'
 import { asSentence } from '../bots/bot-sentence.ts'
 
@@ -18,9 +15,9 @@ type Relay = NonNullable<BotShape['relay']>
 
 export function relayPanel(context: PageContext, botId: string): PagePart<BotShape> {
   const { clock, may, takesRelays } = context
-  const state = element('p', { class: 'lead' })
+  const state = element('p', { class: 'faint' })
   const form = may('manage') && takesRelays ? relayForm(context, botId) : undefined
-  const root = cardElement('Relay', state, form?.root)
+  const root = settingCard('Relay', state, form?.root)
   const show = (bot: BotShape): void => {
     const { relay } = bot
     // A server that takes no relays may have had one.
@@ -53,15 +50,14 @@ function pauseText({ state, reason }: Relay): string {
   return state === 'paused' && reason !== null ? `${asSentence(reason)} ` : ''
 }
 
-function relayForm({ api, ask, toast }: PageContext, botId: string): PagePart<BotShape> {
-  const result = statusLine('error note', 'alert')
-  const from = element('input', {
-    inputmode: 'url',
-    autocomplete: 'off',
-    spellcheck: 'false',
-    placeholder: 'https://api.telegram.org',
+function relayForm(context: PageContext, botId: string): PagePart<BotShape> {
+  const { api, toast } = context
+  const from = textField('from', 'https://api.telegram.org', 'url')
+  const token = element('input', {
+    name: 'token',
+    type: 'password',
+    autocomplete: 'new-password',
   })
-  const token = element('input', { type: 'password', autocomplete: 'new-password' })
   const set = async (): Promise<string> => {
     const body = { from: from.value.trim(), token: token.value.trim() || undefined }
     // The field is empty whatever comes of it, as that of a key.
@@ -70,32 +66,22 @@ function relayForm({ api, ask, toast }: PageContext, botId: string): PagePart<Bo
     toast(`The bot takes updates from ${body.from}.`)
     return ''
   }
-  const remove = async (): Promise<string> => {
-    const isWanted = await ask({
+  const removal = actButton(context, 'removeRelay', {
+    label: 'Remove the relay',
+    question: () => ({
       title: 'Remove the relay?',
       text: 'The bot gets no more updates from the other server, where nothing changes. What was relayed stays.',
-      action: 'Remove the relay',
-      isDanger: true,
-    })
-    if (!isWanted) return ''
-    await api.call('removeRelay', { id: botId })
-    toast('The relay is removed.')
-    return ''
-  }
-  const removal = buttonElement('Remove the relay', () => result.run(remove), { style: 'danger' })
-  const root = formElement(
-    () => result.run(set),
-    element(
-      'div',
-      { class: 'controls' },
-      element('label', { class: 'whole' }, 'Another bot API server', from),
-      element('label', {}, 'Token there', token),
-      buttonsElement(removal, submitElement('Set the relay')),
-    ),
-    result.root,
+    }),
+    input: () => ({ id: botId }),
+    said: () => 'The relay is removed.',
+  })
+  const form = callForm(
+    { submit: 'Set the relay', send: set, others: [removal] },
+    fieldElement('Another bot API server', from),
+    fieldElement('Token there', token),
   )
   const show = ({ relay }: BotShape): void => {
     removal.hidden = relay === undefined
   }
-  return { root, show }
+  return { root: form.root, show }
 }

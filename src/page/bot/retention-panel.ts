@@ -1,18 +1,18 @@
 /** How long the updates of a queue stay readable after they left. */
-import { type AmountField, amountField } from '../elements/fields.ts'
+import { amountField } from '../elements/fields.ts'
+import { callForm } from '../elements/call-form.ts'
 import {
   durationUnits,
   sizeUnits,
-  type Unit,
   formatAge,
   formatBytes,
   formatCount,
 } from '../elements/format.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
+import { element } from '../elements/element.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { ResultShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/messages.ts'
+import { settingCard } from './setting-card.ts'
 
 const pauseMs = 5_000
 type Retention = ResultShape<'getRetention'>
@@ -24,59 +24,42 @@ interface Bounds {
 }
 
 export function retentionPanel(
-  { api, may, poll, toast }: PageContext,
+  { api, poll, toast }: PageContext,
   queue: BotQueueName,
 ): HTMLElement {
-  const state = element('p', { class: 'faint lead' })
-  const result = statusLine('error note', 'alert')
-  let present: Retention | undefined
-  let isEdited = false
-  const field = (label: string, units: readonly Unit[]): AmountField =>
-    amountField({
-      label,
-      units,
-      placeholder: 'default',
-      isReadonly: !may('manage'),
-      onEdit: () => {
-        isEdited = true
-      },
-    })
-  const retain = field('Updates that have left stay readable for', durationUnits)
-  const bytes = field('At most', sizeUnits)
-  const show = (now: Retention): void => {
-    present = now
-    state.textContent = retentionText(now)
-    if (isEdited) return
-    retain.show(now.retain)
-    bytes.show(now.retain_bytes)
-  }
+  const state = element('p', { class: 'faint' })
+  let present: Bounds = { retain: null, retain_bytes: null }
+  const [placeholder, label] = ['default', 'Updates that have left stay readable for']
+  const retain = amountField({ label, name: 'retain', units: durationUnits, placeholder })
+  const bytes = amountField({
+    label: 'At most',
+    name: 'retain_bytes',
+    units: sizeUnits,
+    placeholder,
+  })
   const put = async (wanted: Bounds): Promise<void> => {
-    // The server says what is wrong with a text that is no number.
     show(await api.call('setRetention', ofQueue(queue, {}), { raw: JSON.stringify(wanted) }))
   }
   const set = async (): Promise<string> => {
-    const before = { retain: present?.retain ?? null, retain_bytes: present?.retain_bytes ?? null }
+    const before = present
     await put({ retain: retain.value(), retain_bytes: bytes.value() })
-    isEdited = false
     toast('What is kept is set.', () => put(before))
     return ''
   }
+  const form = callForm({ submit: 'Save', send: set }, retain.root, bytes.root)
+  const show = (now: Retention): void => {
+    present = { retain: now.retain, retain_bytes: now.retain_bytes }
+    state.textContent = retentionText(now)
+    if (form.isEdited()) return
+    retain.show(now.retain)
+    bytes.show(now.retain_bytes)
+    form.settle()
+  }
   poll(pauseMs, async () => show(await api.call('getRetention', ofQueue(queue, {}))))
-  const form = formElement(
-    () => result.run(set),
-    element(
-      'div',
-      { class: 'controls' },
-      retain.root,
-      bytes.root,
-      may('manage') ? submitElement('Set') : undefined,
-    ),
-    result.root,
-  )
-  return cardElement('Look back', state, form)
+  return settingCard('Look back', state, form.root)
 }
 
-function retentionText({ in_effect: now, kept, kept_bytes: bytes }: Retention): string {
+export function retentionText({ in_effect: now, kept, kept_bytes: bytes }: Retention): string {
   const what = kept === 1 ? '1 update is kept' : `${formatCount(kept)} updates are kept`
   const rule =
     now.retain === 0

@@ -2,11 +2,13 @@
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { secretField } from '../elements/copy-text.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { overlapField } from '../elements/fields.ts'
+import { actButton } from '../frame/act.ts'
+import { buttonsElement, element } from '../elements/element.ts'
+import { callForm } from '../elements/call-form.ts'
+import { fieldElement, overlapField } from '../elements/fields.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { SigningKeyShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/messages.ts'
+import { settingCard } from './setting-card.ts'
 import { timeElement } from '../elements/page-part.ts'
 
 const pauseMs = 5_000
@@ -14,111 +16,80 @@ const types = ['hmac-sha256', 'ed25519'] as const
 
 export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTMLElement {
   const { api, atEnd, clock, may, poll } = context
-  const result = statusLine('note')
+  const input = ofQueue(queue, {})
   const secret = secretField('What the receiver verifies with, which is shown only now')
   const type = element('select', {}, ...types.map((each) => element('option', {}, each)))
-  const overlap = overlapField('The previous key signs')
-  const none = emptyState({
-    title: 'Deliveries are not signed.',
-    text: 'With a key, each delivery carries a signature that its receiver can verify.',
-    isHidden: true,
-  })
-  const actions = { title: 'Actions', cell: removeOf, style: 'actions' }
-  const columns = columnsOf(clock)
-  const table = dataTable('Signing keys', may('manage') ? [...columns, actions] : columns)
-
+  const overlap = overlapField('The previous key')
+  const none = noKeys()
   let count = 0
-  const acts = removals(context, queue)
-  const removeAll = buttonElement(
-    'Remove all',
-    () => result.run(() => acts.all(count).then(refreshed)),
-    { style: 'danger' },
-  )
-  removeAll.hidden = true
-
   async function refresh(): Promise<void> {
-    const { signing_keys: keys } = await api.call('listSigningKeys', ofQueue(queue, {}))
-    none.hidden = keys.length > 0
+    const { signing_keys: keys } = await api.call('listSigningKeys', input)
     count = keys.length
-    removeAll.hidden = count < 2
+    none.hidden = count > 0
+    removeAll.hidden = !may('manage') || count < 2
     table.show(keys)
   }
-
-  async function refreshed(): Promise<string> {
-    await refresh()
-    return ''
-  }
-
-  function removeOf({ key_id: id }: SigningKeyShape): HTMLElement {
-    const remove = (): void => result.run(() => acts.one(id).then(refreshed))
-    return buttonsElement(buttonElement('Remove', remove, { of: id, style: 'danger small' }))
-  }
-
+  const removeOf = ({ key_id }: SigningKeyShape): HTMLElement =>
+    buttonsElement(
+      actButton(context, 'removeSigningKey', {
+        label: 'Remove',
+        of: key_id,
+        question: () => ({
+          title: `Remove the signing key ${key_id}?`,
+          text: 'Deliveries are not signed with it any more. A receiver that verifies with it refuses them.',
+        }),
+        input: () => ({ ...input, key_id }),
+        said: () => `The signing key ${key_id} is removed.`,
+        after: refresh,
+      }),
+    )
+  const removeAll = actButton(context, 'removeSigningKeys', {
+    label: 'Remove all keys',
+    question: () => ({
+      title: `Remove all ${count} signing keys?`,
+      text: 'Deliveries are not signed any more. A receiver that verifies them refuses them.',
+    }),
+    input: () => input,
+    said: ({ removed }) =>
+      `${removed === 1 ? '1 signing key is' : `${removed} signing keys are`} removed.`,
+    after: refresh,
+  })
   const add = async (): Promise<string> => {
     const body = {
       type: types.find((each) => each === type.value) ?? types[0],
       overlap: overlap.seconds(),
     }
-    const added = await api.call('addSigningKey', { ...ofQueue(queue, {}), body })
+    const added = await api.call('addSigningKey', { ...input, body })
     secret.show(added.key)
     await refresh()
     return `Copy the key ${added.key_id} now: it cannot be shown again.`
   }
+  const form = callForm(
+    { submit: 'Add a signing key', send: add, kind: 'makes', others: [removeAll] },
+    fieldElement('Type', type),
+    overlap.root,
+  )
+  const actions = { title: 'Actions', cell: removeOf, style: 'actions' }
+  const columns = columnsOf(clock)
+  const table = dataTable('Signing keys', may('manage') ? [...columns, actions] : columns)
   poll(pauseMs, refresh)
   atEnd(() => secret.show(undefined))
-  const controls = element(
-    'div',
-    { class: 'controls' },
-    element('label', {}, 'Type', type),
-    overlap.root,
-    buttonsElement(
-      removeAll,
-      buttonElement('Add a signing key', () => result.run(add), { style: 'primary' }),
-    ),
-  )
-  return cardElement(
+  return settingCard(
     'Signing keys',
-    may('manage') ? controls : undefined,
-    result.root,
+    'Prove to the receiver that a delivery is from this server.',
+    may('manage') ? form.root : undefined,
     secret.root,
     none,
     table.root,
   )
 }
 
-interface Removals {
-  readonly one: (id: string) => Promise<void>
-  /** @param count - how many there are */
-  readonly all: (count: number) => Promise<void>
-}
-
-/** What removes keys, after the reader has agreed. */
-function removals({ api, ask, toast }: PageContext, queue: BotQueueName): Removals {
-  const all = ofQueue(queue, {})
-  return {
-    async one(id) {
-      const isWanted = await ask({
-        title: `Remove the signing key ${id}?`,
-        text: 'Deliveries are not signed with it any more. A receiver that verifies with it refuses them.',
-        action: 'Remove the key',
-        isDanger: true,
-      })
-      if (!isWanted) return
-      await api.call('removeSigningKey', { ...all, key_id: id })
-      toast(`The signing key ${id} is removed.`)
-    },
-    async all(count) {
-      const isWanted = await ask({
-        title: `Remove all ${count} signing keys?`,
-        text: 'Deliveries are not signed any more. A receiver that verifies them refuses them.',
-        action: 'Remove all keys',
-        isDanger: true,
-      })
-      if (!isWanted) return
-      const { removed } = await api.call('removeSigningKeys', all)
-      toast(`${removed} signing keys are removed.`)
-    },
-  }
+function noKeys(): HTMLElement {
+  return emptyState({
+    title: 'Deliveries are not signed.',
+    text: 'With a key, each delivery carries a signature that its receiver can verify.',
+    isHidden: true,
+  })
 }
 
 function columnsOf(clock: PageContext['clock']): readonly Column<SigningKeyShape>[] {

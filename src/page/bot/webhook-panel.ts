@@ -4,17 +4,15 @@
  */
 import { wholeNumberOr, formatCount } from '../elements/format.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import {
-  buttonElement,
-  buttonsElement,
-  cardElement,
-  element,
-  formElement,
-  submitElement,
-} from '../elements/element.ts'
+import { actButton } from '../frame/act.ts'
+import { ApiError } from '../frame/api-client.ts'
+import { callForm } from '../elements/call-form.ts'
+import { element } from '../elements/element.ts'
+import { checkField, fieldElement } from '../elements/fields.ts'
 import { type Facts, factList, type PagePart } from '../elements/page-part.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { QueueShape, ResultShape } from '../frame/shapes.ts'
+import { settingCard } from './setting-card.ts'
 import { statusLine } from '../elements/messages.ts'
 
 const pauseMs = 5_000
@@ -46,7 +44,10 @@ export function webhookPanel(context: PageContext, queue: BotQueueName): PagePar
     form?.show(shown)
     draw()
   }
-  return { root: cardElement('Webhook', facts.root, form?.root), show }
+  const about = may('manage')
+    ? 'Where updates are delivered. The form replaces the whole webhook: what is left out gets its default.'
+    : 'Where updates are delivered.'
+  return { root: settingCard('Webhook', about, facts.root, form?.root), show }
 }
 
 /** @param onChanged - called when the webhook is another one */
@@ -57,13 +58,12 @@ function webhookForm(
 ): PagePart<QueueShape> {
   const { api, toast } = context
   const progress = statusLine('faint')
-  const result = statusLine('error note', 'alert')
   const set = async (): Promise<string> => {
     progress.say('The endpoint is verified…')
     try {
-      const raw = JSON.stringify(wantedWebhook(new FormData(form)))
-      const { description } = await api.call('setWebhook', ofQueue(queue, {}), { raw })
-      form.reset()
+      const raw = JSON.stringify(wantedWebhook(new FormData(form.root)))
+      const { description } = await api.call('setWebhook', ofQueue(queue, {}), { raw }).catch(ofUrl)
+      form.root.reset()
       toast(`${description}.`)
       await onChanged()
       return ''
@@ -71,70 +71,63 @@ function webhookForm(
       progress.say('')
     }
   }
-  const remove = async (): Promise<string> => {
-    const description = await removeWebhook(context, queue)
-    if (description === undefined) return ''
-    toast(`${description}.`)
-    await onChanged()
-    return ''
-  }
-  const removal = buttonElement('Remove the webhook', () => result.run(remove), { style: 'danger' })
-  const drop = element('input', { type: 'checkbox', name: 'drop_pending_updates' })
-  const form = formElement(
-    () => result.run(set),
+  let drop = checkField('', dropText)
+  const removal = actButton(context, 'deleteWebhook', {
+    label: 'Remove the webhook',
+    question: () => {
+      drop = checkField('drop_pending_updates', dropText)
+      return {
+        title: 'Remove the webhook?',
+        text: 'Nothing is delivered any more, and updates wait for the polls of the bot.',
+        fields: drop.root,
+      }
+    },
+    input: () => ofQueue(queue, { drop_pending_updates: drop.input.checked }),
+    said: ({ description }) => `${description}.`,
+    after: onChanged,
+  })
+  const form = callForm(
+    { submit: 'Set the webhook', send: set, others: [removal] },
     ...fieldElements(),
-    element(
-      'div',
-      { class: 'controls note' },
-      element('label', { class: 'check' }, drop, dropText),
-      buttonsElement(removal, submitElement('Set the webhook')),
-    ),
     progress.root,
-    result.root,
   )
   const show = ({ mode }: QueueShape): void => {
     removal.hidden = mode !== 'webhook'
   }
-  return { root: form, show }
+  return { root: form.root, show }
 }
 
 const dropText = 'Drop the updates that wait'
 
-/** Removes the webhook if the reader agrees, and returns what the server says. */
-async function removeWebhook(
-  { api, ask }: PageContext,
-  queue: BotQueueName,
-): Promise<string | undefined> {
-  const drop = element('input', { type: 'checkbox' })
-  const isWanted = await ask({
-    title: 'Remove the webhook?',
-    text: 'Nothing is delivered any more, and updates wait for the polls of the bot.',
-    fields: element('label', { class: 'check' }, drop, dropText),
-    action: 'Remove the webhook',
-    isDanger: true,
-  })
-  if (!isWanted) return undefined
-  const query = { drop_pending_updates: drop.checked }
-  const { description } = await api.call('deleteWebhook', ofQueue(queue, query))
-  return description
+/** An endpoint that is refused is what its URL leads to, unless the error names another field. */
+function ofUrl(error: unknown): never {
+  if (
+    !(error instanceof ApiError) ||
+    error.code !== 'BAD_WEBHOOK' ||
+    / \w+: expected/.test(error.message)
+  ) {
+    throw error
+  }
+  throw new Error(`url: ${error.message}`)
 }
 
 function fieldElements(): readonly HTMLElement[] {
   const inputs = fields.map(([title, attributes]) => {
     const input = element('input', { autocomplete: 'off', spellcheck: 'false', ...attributes })
-    const isLong = attributes.name === 'url'
-    return element('label', { class: isLong ? 'whole' : undefined }, title, input)
+    return fieldElement(title, input, { isWide: attributes.name === 'url' })
   })
+  const certificate = element('textarea', { name: 'certificate', rows: 4, spellcheck: 'false' })
+  const pem = fieldElement('PEM, which is then the only trust root', certificate, { isWide: true })
   return [
-    element('p', { class: 'faint note' }, 'What is left out gets its default: all is replaced.'),
-    element('div', { class: 'controls' }, ...inputs),
-    element('details', { class: 'options' }, element('summary', {}, 'Certificate'), certificate()),
+    ...inputs,
+    element(
+      'details',
+      { class: 'options whole' },
+      element('summary', {}, 'Certificate'),
+      element('div', { class: 'fields' }, pem),
+    ),
+    checkField('drop_pending_updates', dropText).root,
   ]
-}
-
-function certificate(): HTMLElement {
-  const field = element('textarea', { name: 'certificate', rows: 4, spellcheck: 'false' })
-  return element('label', { class: 'note' }, 'PEM, which is then the only trust root', field)
 }
 
 /** Returns the fields that were filled in. The server says what is wrong with a text that is no number. */

@@ -2,6 +2,55 @@
 import { amountIn, amountOf, type Unit } from './format.ts'
 import { element } from './element.ts'
 
+export interface FieldOptions {
+  /** Said below the field. */
+  readonly hint?: string
+  /** Whether the field is as wide as its form. */
+  readonly isWide?: boolean
+}
+
+/** Makes a field of a form: its label, and below it what is said about it (call-form.ts). */
+export function fieldElement(
+  label: string,
+  input: HTMLElement,
+  { hint, isWide = false }: FieldOptions = {},
+): HTMLElement {
+  return element(
+    'div',
+    { class: isWide ? 'field whole' : 'field' },
+    element('label', {}, label, input),
+    hint === undefined ? undefined : element('p', { class: 'hint' }, hint),
+  )
+}
+
+/** Makes a text field of a form. */
+export function textField(
+  name: string,
+  placeholder = '',
+  inputmode: 'text' | 'numeric' | 'decimal' | 'url' = 'text',
+): HTMLInputElement {
+  return element('input', {
+    name,
+    inputmode,
+    placeholder,
+    autocomplete: 'off',
+    spellcheck: 'false',
+  })
+}
+
+/** A field of a form that is on or off. */
+export interface CheckField {
+  readonly root: HTMLElement
+  readonly input: HTMLInputElement
+}
+
+export function checkField(name: string, text: string, hint?: string): CheckField {
+  const input = element('input', { type: 'checkbox', name })
+  const label = element('label', { class: 'check' }, input, text)
+  const below = hint === undefined ? undefined : element('p', { class: 'hint' }, hint)
+  return { root: element('div', { class: 'field whole' }, label, below), input }
+}
+
 /** A number with its unit, which may be left out. */
 export interface AmountField {
   readonly root: HTMLElement
@@ -13,32 +62,24 @@ export interface AmountField {
 
 export interface AmountFieldOptions {
   readonly label: string
+  /** As the call has it. */
+  readonly name: string
   readonly units: readonly Unit[]
   readonly placeholder: string
-  readonly isReadonly: boolean
-  /** The reader has changed something. */
-  readonly onEdit: () => void
 }
 
-export function amountField(options: AmountFieldOptions): AmountField {
-  const { label, units, placeholder, isReadonly, onEdit } = options
-  const amount = element('input', {
-    // The label has the unit, too.
-    'aria-label': label,
-    inputmode: 'decimal',
-    autocomplete: 'off',
-    placeholder,
-    readonly: isReadonly,
-    oninput: onEdit,
-  })
+export function amountField({ label, name, units, placeholder }: AmountFieldOptions): AmountField {
+  const amount = textField(name, placeholder, 'decimal')
+  // The label has the unit, too.
+  amount.setAttribute('aria-label', label)
   const unit = element(
     'select',
-    { 'aria-label': `Unit of: ${label}`, disabled: isReadonly, onchange: onEdit },
-    ...units.map(([name, size]) => element('option', { value: size }, name)),
+    { 'aria-label': `Unit of: ${label}`, name: `unit of ${name}` },
+    ...units.map(([text, size]) => element('option', { value: size }, text)),
   )
   unit.value = `${units.at(-1)?.[1]}`
   return {
-    root: element('label', {}, label, element('span', { class: 'amount' }, amount, unit)),
+    root: fieldElement(label, element('span', { class: 'amount' }, amount, unit)),
     value: () => amountOf(amount.value.trim(), Number(unit.value)),
     show(shown) {
       const [count, size] = amountIn(shown, units) ?? ['', unit.value]
@@ -48,25 +89,37 @@ export function amountField(options: AmountFieldOptions): AmountField {
   }
 }
 
-/** How long something old may stay valid beside the new one, in seconds: as long as the server allows. */
-const overlaps = [
-  [0, 'not at all'],
-  [3_600, 'for an hour'],
-  [86_400, 'for a day'],
-  [604_800, 'for a week'],
-] as const
-
-/** A choice of how long something old stays valid. */
-export interface OverlapField {
+/** A choice of one of some numbers of seconds. */
+export interface DurationChoice {
   readonly root: HTMLElement
   readonly seconds: () => number
 }
 
-/** @param label - what stays valid */
-export function overlapField(label: string): OverlapField {
-  const options = overlaps.map(([value, text]) => element('option', { value }, text))
+/** How long something old may stay valid beside the new one: as long as the server allows. */
+const overlaps = [
+  [0, 'none'],
+  [3_600, '1 hour'],
+  [86_400, '1 day'],
+  [604_800, '7 days'],
+] as const
+/** Chosen: long enough to give the new one to a program. */
+const usualOverlapS = 3_600
+
+/** @param what - stays valid */
+export function overlapField(what: string): DurationChoice {
+  return durationChoice(`${what} stays valid for`, overlaps, usualOverlapS)
+}
+
+/** @param usualS - is chosen at first */
+export function durationChoice(
+  label: string,
+  choices: readonly (readonly [seconds: number, text: string])[],
+  usualS: number,
+): DurationChoice {
+  const options = choices.map(([value, text]) => element('option', { value }, text))
   const select = element('select', {}, ...options)
-  return { root: element('label', {}, label, select), seconds: () => Number(select.value) }
+  select.value = `${usualS}`
+  return { root: fieldElement(label, select), seconds: () => Number(select.value) }
 }
 
 /** A field that narrows the list of a view, which has one; the arrows lead from it to the rows (row-keys.ts). */

@@ -48,7 +48,8 @@ export function stateHead(
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
     isPaused = state.paused
-    pause.hidden = !may('manage')
+    // A paused queue can be resumed, whatever it has become since.
+    pause.hidden = !may('manage') || (state.mode !== 'webhook' && !isPaused)
     pause.className = isPaused ? 'primary' : ''
     retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
     setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')

@@ -7,6 +7,7 @@ const webhook = `${bot}/webhook` as const
 const deadLetters = `${bot}/dead-letters` as const
 const signingKeys = `${bot}/signing-keys` as const
 const updates = `${bot}/updates` as const
+const portal = `${bot}/portal` as const
 const keys = '/v1/keys'
 const session = '/v1/session'
 
@@ -62,6 +63,10 @@ export const pageCalls = {
   dropDeadLetter: `DELETE ${deadLetters}/:update_id`,
   replayDeadLetters: `POST ${deadLetters}/replay`,
   replayDeadLetter: `POST ${deadLetters}/:update_id/replay`,
+  createPortalLink: `POST ${portal}`,
+  listPortalLinks: `GET ${portal}`,
+  revokePortalLink: `DELETE ${portal}/:link_id`,
+  revokePortalLinks: `DELETE ${portal}`,
   listKeys: `GET ${keys}`,
   createKey: `POST ${keys}`,
   rotateKey: `POST ${keys}/:key_id/rotate`,

@@ -95,7 +95,7 @@ function testPanel({ api, poll }: PageContext, queue: BotQueueName, maySee: bool
       watched.attempted(attempts)
     })
   }
-  const send = buttonElement('Send a test update', () => result.run(push), { style: 'primary' })
+  const send = buttonElement('Push a test update', () => result.run(push), { style: 'primary' })
   const about = 'A message that says that it is a test, from your bot in a chat with itself.'
   return cardElement(
     'Test update',

@@ -1,8 +1,9 @@
 /** The form that makes a key of the private API. */
-import { cardElement, element, formElement, submitElement } from '../elements/element.ts'
+import { callForm } from '../elements/call-form.ts'
+import { cardElement, element } from '../elements/element.ts'
+import { durationChoice, fieldElement, textField } from '../elements/fields.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { IssuedKeyShape } from '../frame/shapes.ts'
-import { statusLine } from '../elements/messages.ts'
 
 const scopes = [
   ['push', 'push: push updates'],
@@ -10,44 +11,49 @@ const scopes = [
   ['manage', 'manage: change bots and their settings'],
   ['all', 'all: all of this, keys and backups'],
 ] as const
-const fields = [
-  ['Name', { name: 'name', required: true, maxlength: 64 }],
-  ['Ids of its bots, with commas', { name: 'bots', placeholder: 'all bots' }],
-  [
-    'Updates per second, at most',
-    { name: 'updates', inputmode: 'numeric', placeholder: 'no limit' },
-  ],
-  [
-    'Requests per second, at most',
-    { name: 'requests', inputmode: 'numeric', placeholder: 'no limit' },
-  ],
-  ['Expires after days', { name: 'days', inputmode: 'numeric', placeholder: 'never' }],
+/** Chosen: what a program or a person is given a key for. */
+const lives = [
+  [0, 'for ever'],
+  [86_400, '1 day'],
+  [30 * 86_400, '30 days'],
+  [365 * 86_400, '1 year'],
 ] as const
 
 export function keyForm(
   { api, clock }: PageContext,
   onIssued: (key: IssuedKeyShape) => void,
 ): HTMLElement {
-  const result = statusLine('error note', 'alert')
+  const life = durationChoice('The key is valid for', lives, 0)
   const create = async (): Promise<string> => {
-    const wanted = wantedKey(new FormData(form), Math.floor(clock.nowMs() / 1_000))
+    const expires =
+      life.seconds() === 0 ? undefined : Math.floor(clock.nowMs() / 1_000) + life.seconds()
+    const wanted = { ...wantedKey(new FormData(form.root)), expires }
     const issued = await api.call('createKey', {}, { raw: JSON.stringify(wanted) })
-    form.reset()
+    form.root.reset()
     onIssued(issued)
     return ''
   }
-  const form = formElement(
-    () => result.run(create),
-    element('div', { class: 'controls' }, ...fields.map(fieldOf)),
-    element('fieldset', {}, element('legend', {}, 'Scopes'), ...scopes.map(scopeOf)),
-    submitElement('Create'),
-    result.root,
+  const form = callForm(
+    { submit: 'Create', send: create, kind: 'makes' },
+    fieldElement('Name', textField('name')),
+    fieldElement('Ids of its bots, with commas', textField('bots', 'all bots')),
+    life.root,
+    fieldElement(
+      'Updates per second, at most',
+      textField('updates_per_second', 'no limit', 'numeric'),
+    ),
+    fieldElement(
+      'Requests per second, at most',
+      textField('requests_per_second', 'no limit', 'numeric'),
+    ),
+    element(
+      'fieldset',
+      { class: 'field whole' },
+      element('legend', {}, 'Scopes'),
+      ...scopes.map(scopeOf),
+    ),
   )
-  return cardElement('Create a key', form)
-}
-
-function fieldOf([text, attributes]: (typeof fields)[number]): HTMLElement {
-  return element('label', {}, text, element('input', { autocomplete: 'off', ...attributes }))
+  return cardElement('Create a key', form.root)
 }
 
 function scopeOf([scope, text]: (typeof scopes)[number]): HTMLElement {
@@ -56,19 +62,17 @@ function scopeOf([scope, text]: (typeof scopes)[number]): HTMLElement {
 }
 
 /** What is not given is left out. The server reads the texts of numbers, and says what is wrong with others. */
-function wantedKey(form: FormData, nowS: number): object {
+function wantedKey(form: FormData): object {
   const textOf = (name: string): string => {
     const value = form.get(name)
     return typeof value === 'string' ? value : ''
   }
   const bots = textOf('bots').split(/[, ]+/)
-  const days = textOf('days')
   return {
     name: textOf('name'),
     scopes: form.getAll('scopes'),
     bots: bots.some(Boolean) ? bots.filter(Boolean) : undefined,
-    updates_per_second: textOf('updates') || undefined,
-    requests_per_second: textOf('requests') || undefined,
-    expires: /^\d+$/.test(days) ? nowS + Number(days) * 86_400 : days || undefined,
+    updates_per_second: textOf('updates_per_second') || undefined,
+    requests_per_second: textOf('requests_per_second') || undefined,
   }
 }

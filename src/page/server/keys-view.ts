@@ -1,9 +1,9 @@
 /** The keys of the private API: listed, made, rotated and revoked. A key is shown once, until the reader leaves the page. */
+import { actButton } from '../frame/act.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import { secretField } from '../elements/copy-text.ts'
-import type { Question } from '../elements/confirm-dialog.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
+import { buttonsElement, cardElement, element } from '../elements/element.ts'
 import { errorText, statusLine } from '../elements/messages.ts'
 import { formatCount } from '../elements/format.ts'
 import { keyForm } from './key-form.ts'
@@ -16,20 +16,17 @@ import { timeElement } from '../elements/page-part.ts'
 const pauseMs = 5_000
 
 export function keysView(context: PageContext): PageView {
-  const { api, ask, atEnd, clock, poll, toast } = context
+  const { api, atEnd, clock, poll } = context
   const result = statusLine('note')
   const issued = secretField('The key, which is shown only now')
-  const overlap = overlapField('After a rotation, the old secret stays valid')
   const none = noKeys()
   const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
   const table = dataTable('Keys', [...columnsOf(clock), actions])
-  const controls = element('div', { class: 'controls', hidden: true }, overlap.root)
 
   async function refresh(): Promise<void> {
     try {
       const { keys } = await api.call('listKeys', {})
       listed.classList.remove('arriving')
-      controls.hidden = keys.length === 0
       none.hidden = keys.length > 0
       table.show(keys)
     } catch (error) {
@@ -37,32 +34,15 @@ export function keysView(context: PageContext): PageView {
     }
   }
 
-  function buttonsOf(key: KeyShape): HTMLElement {
-    return buttonsElement(
-      buttonElement('Rotate', () => rotate(key), { of: key.name, style: 'small' }),
-      buttonElement('Revoke', () => revoke(key), { of: key.name, style: 'danger small' }),
-    )
-  }
-
-  function rotate({ name, key_id }: KeyShape): void {
-    const body = { overlap: overlap.seconds() }
-    result.run(async () => {
-      const isWanted = await ask(rotateQuestion(name, body.overlap))
-      return isWanted ? show(await api.call('rotateKey', { key_id, body })) : ''
+  const buttonsOf = (key: KeyShape): HTMLElement =>
+    keyButtons(context, key, {
+      onRotated: (rotated) => result.say(show(rotated)),
+      onRevoked: () => {
+        issued.show(undefined)
+        result.say('')
+        return refresh()
+      },
     })
-  }
-
-  function revoke({ name, key_id }: KeyShape): void {
-    result.run(async () => {
-      const isWanted = await ask(revokeQuestion(name))
-      if (!isWanted) return ''
-      const change = await api.call('revokeKey', { key_id })
-      issued.show(undefined)
-      void refresh()
-      toast(withDelay(`The key ${name} is revoked.`, change))
-      return ''
-    })
-  }
 
   function show(key: IssuedKeyShape): string {
     issued.show(key.key)
@@ -78,7 +58,6 @@ export function keysView(context: PageContext): PageView {
     element('p', { class: 'faint lead' }, about),
     result.root,
     issued.root,
-    controls,
     none,
     table.root,
   )
@@ -91,6 +70,46 @@ export function keysView(context: PageContext): PageView {
     keyForm(context, (key) => result.say(show(key))),
   )
   return { title: 'Keys', root }
+}
+
+interface KeyActs {
+  readonly onRotated: (key: IssuedKeyShape) => void
+  readonly onRevoked: () => Promise<void>
+}
+
+function keyButtons(
+  context: PageContext,
+  { name, key_id }: KeyShape,
+  { onRotated, onRevoked }: KeyActs,
+): HTMLElement {
+  let overlap = overlapField('The old secret')
+  return buttonsElement(
+    actButton(context, 'rotateKey', {
+      label: 'Rotate',
+      of: name,
+      question: () => {
+        overlap = overlapField('The old secret')
+        return {
+          title: `Give the key ${name} a new secret?`,
+          text: 'Its programs need the new secret before the old one ends.',
+          fields: overlap.root,
+        }
+      },
+      input: () => ({ key_id, body: { overlap: overlap.seconds() } }),
+      after: onRotated,
+    }),
+    actButton(context, 'revokeKey', {
+      label: 'Revoke',
+      of: name,
+      question: () => ({
+        title: `Revoke the key ${name}?`,
+        text: 'It and all keys that it has made end, with their streams and sessions, and cannot be restored.',
+      }),
+      input: () => ({ key_id }),
+      said: (change) => withDelay(`The key ${name} is revoked.`, change),
+      after: onRevoked,
+    }),
+  )
 }
 
 const about = 'The admin key is not listed. It may do everything, and it can revoke all keys.'
@@ -118,27 +137,6 @@ function columnsOf(clock: PageContext['clock']): readonly Column<KeyShape>[] {
     { title: 'Last used', cell: (key) => timeElement(clock, key.last_used, 'never') },
     { title: 'Id', cell: (key) => key.key_id, style: 'wide' },
   ]
-}
-
-function rotateQuestion(name: string, overlapS: number): Question {
-  return {
-    title: `Give the key ${name} a new secret?`,
-    text:
-      overlapS === 0
-        ? 'The old secret ends at once.'
-        : 'Give the new secret to its programs before the old one ends.',
-    action: 'Rotate the key',
-    isDanger: overlapS === 0,
-  }
-}
-
-function revokeQuestion(name: string): Question {
-  return {
-    title: `Revoke the key ${name}?`,
-    text: 'It and all keys that it has made end, with their streams and sessions, and cannot be restored.',
-    action: 'Revoke the key',
-    isDanger: true,
-  }
 }
 
 function withDelay(text: string, { unreached_workers: unreached = 0 }: KeyChangeShape): string {

@@ -1,0 +1,103 @@
+/** What cannot be undone, apart from the settings: a new token, the erasure of a person, and the end of the bot. */
+import { actButton } from '../frame/act.ts'
+import { callForm } from '../elements/call-form.ts'
+import { secretField } from '../elements/copy-text.ts'
+import { type Child, element } from '../elements/element.ts'
+import { eraseKey } from './erase-key.ts'
+import { fieldElement, overlapField, textField } from '../elements/fields.ts'
+import { formatCount } from '../elements/format.ts'
+import type { BotQueueName } from '../frame/page-calls.ts'
+import type { PageContext } from '../frame/page-context.ts'
+
+export function dangerZone(context: PageContext, queue: BotQueueName): HTMLElement {
+  return element(
+    'section',
+    { class: 'card danger-zone' },
+    element('h2', {}, 'Danger zone'),
+    tokenRow(context, queue),
+    eraseRow(context, queue),
+    removeRow(context, queue),
+  )
+}
+
+function rowOf(title: string, about: string, ...children: readonly Child[]): HTMLElement {
+  return element(
+    'div',
+    { class: 'setting' },
+    element(
+      'div',
+      { class: 'about' },
+      element('h3', {}, title),
+      element('p', { class: 'faint' }, about),
+    ),
+    element('div', {}, ...children),
+  )
+}
+
+function tokenRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
+  const token = secretField('The new token, which is shown only now')
+  let overlap = overlapField('The old token')
+  const renew = actButton(context, 'rotateToken', {
+    label: 'Renew the token',
+    question: () => {
+      overlap = overlapField('The old token')
+      return {
+        title: `Give bot ${botId} a new token?`,
+        text: 'The program of the bot stops when the old token ends, unless it has the new one by then.',
+        fields: overlap.root,
+      }
+    },
+    input: () => ({ id: botId, body: { overlap: overlap.seconds() } }),
+    said: () => 'Copy the new token now: it cannot be shown again.',
+    after: (issued) => token.show(issued.token),
+  })
+  context.atEnd(() => token.show(undefined))
+  const about = 'A new token for the program of the bot, such as after the old one has leaked.'
+  return rowOf('Token', about, renew, token.root)
+}
+
+function eraseRow(context: PageContext, queue: BotQueueName): HTMLElement {
+  const user = textField('user', '42')
+  const key = textField('ordering_key', 'chat.id=42')
+  const erase = (): Promise<string> => {
+    const [person, text] = [user.value.trim(), key.value.trim()]
+    if (person !== '' && text !== '') return Promise.resolve('Fill in one field only.')
+    return eraseKey(context, queue, person === '' ? { ordering_key: text } : { user: person })
+  }
+  const form = callForm(
+    { submit: 'Erase', send: erase, kind: 'danger' },
+    fieldElement('User or chat id', user),
+    fieldElement('Or ordering key', key),
+  )
+  const about =
+    'Removes every payload of a person or a chat from the queues and the files of this bot.'
+  return rowOf('Erase', about, form.root)
+}
+
+function removeRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
+  const remove = actButton(context, 'removeBot', {
+    label: 'Remove the bot',
+    question: async () => {
+      const {
+        pending,
+        dead_letters: letters,
+        test,
+      } = await context.api.call('getBot', {
+        id: botId,
+      })
+      const waiting = formatCount(pending + test.pending)
+      const dead = formatCount(letters + test.dead_letters)
+      return {
+        title: `Remove bot ${botId}?`,
+        text: `${waiting} pending updates and ${dead} dead letters are lost, and its token ends. Nothing of it can be restored.`,
+      }
+    },
+    input: () => ({ id: botId }),
+    said: () => `Bot ${botId} is removed.`,
+    after: () => {
+      location.hash = '#/'
+    },
+  })
+  const about = 'Ends its token, and deletes its queues with everything that waits in them.'
+  return rowOf('Remove', about, remove)
+}
