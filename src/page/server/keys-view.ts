@@ -20,8 +20,6 @@ export function keysView(context: PageContext): PageView {
   const result = statusLine('note')
   const issued = secretField('The key, which is shown only now')
   const none = noKeys()
-  const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
-  const table = dataTable('Keys', [...columnsOf(clock), actions])
 
   async function refresh(): Promise<void> {
     try {
@@ -43,6 +41,9 @@ export function keysView(context: PageContext): PageView {
         return refresh()
       },
     })
+
+  const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
+  const table = dataTable('Keys', [...columnsOf(clock), actions])
 
   function show(key: IssuedKeyShape): string {
     issued.show(key.key)
