@@ -161,6 +161,21 @@ test('a key of scope read sees what is set, and no field; one for some bots has 
   await assertAccessible(page)
 })
 
+test('a response that is not kept names the option that would keep it', { skip }, async (t) => {
+  const dashboard = await loggedIn()
+  const { page, server } = dashboard
+  const botId = 4_242
+  await registerFailing(t, server, botId)
+  await openBot(dashboard, botId)
+  await openTab(dashboard, 'Activity')
+  await page.locator('main button.toggle').first().click()
+  await page
+    .getByText(/--attempt-body-of-reserved/)
+    .first()
+    .waitFor()
+  await server.admin('DELETE', `/v1/bots/${botId}`)
+})
+
 test('the commands that the page offers for the server run as they are', { skip }, async () => {
   const { page, server } = await loggedIn()
   await page.evaluate(`location.hash = '#/keys'`)

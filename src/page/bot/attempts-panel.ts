@@ -117,6 +117,7 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
     ['Error', attempt.error ?? 'none'],
     ['Next try', retry === null ? 'none' : `${formatExact(retry)}, at the earliest`],
     ...(traceparent === undefined ? [] : ([['Trace', traceparent]] as const)),
+    ...(isResponseDropped(attempt) ? ([['Response', droppedText]] as const) : []),
   ])
   const answer =
     typeof body === 'string' && body !== ''
@@ -124,6 +125,14 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
       : undefined
   const headers = attemptHeaders(undefined, attempt.response_headers)
   return element('div', { class: 'note' }, facts.root, headers, answer)
+}
+
+const droppedText =
+  'Not kept: that of a reserved address is with --attempt-body-of-reserved, that of others unless --attempt-body is 0.'
+
+/** The headers of a response are missing only where its body would not be kept either. */
+function isResponseDropped({ error, status, ...attempt }: AttemptShape): boolean {
+  return error !== null && status !== null && attempt.response_headers === null
 }
 
 /** How long an attempt took. */

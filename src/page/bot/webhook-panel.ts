@@ -31,7 +31,8 @@ export function webhookPanel(context: PageContext, queue: BotQueueName): PagePar
   const facts = factList()
   let webhook: WebhookState | undefined
   let state: QueueShape | undefined
-  const draw = (): void => facts.show(factsOf(state, webhook))
+  // A bot without a webhook has none of them.
+  const draw = (): void => facts.show(factsOf(state, webhook).filter(([, value]) => value !== '–'))
   const read = async (): Promise<void> => {
     webhook = await api.call('getWebhook', ofQueue(queue, {}))
     draw()
@@ -101,14 +102,10 @@ const dropText = 'Drop the updates that wait'
 
 /** An endpoint that is refused is what its URL leads to, unless the error names another field. */
 function ofUrl(error: unknown): never {
-  if (
-    !(error instanceof ApiError) ||
-    error.code !== 'BAD_WEBHOOK' ||
-    / \w+: expected/.test(error.message)
-  ) {
-    throw error
-  }
-  throw new Error(`url: ${error.message}`)
+  const isOfUrl = error instanceof ApiError && error.code === 'BAD_WEBHOOK'
+  throw isOfUrl && !error.message.includes(': expected')
+    ? new Error(`url: ${error.message}`)
+    : error
 }
 
 function fieldElements(): readonly HTMLElement[] {

@@ -21,7 +21,12 @@ export function fieldErrorOf(message: string, names: readonly string[]): FieldEr
 
 /** An entry of a list and a field of an object are named with their place, such as `retry_delays[3]` and `bots/0`. */
 function afterName(message: string, name: string): string | undefined {
-  return new RegExp(String.raw`(?:^|[ :])${name}(?:[[./][^ :]*)?: (.+)$`, 's').exec(message)?.[1]
+  const words = message.split(' ')
+  const at = words.findIndex(
+    (word) =>
+      word.startsWith(name) && word.endsWith(':') && ':[./'.includes(word.charAt(name.length)),
+  )
+  return at < 0 ? undefined : words.slice(at + 1).join(' ')
 }
 
 /** Says what to do in place of what was expected. */
