@@ -105,6 +105,7 @@ test('no line is longer than the terminal, and of what is shown only names are c
       const { out, err } = await at(columns, ...command.split(' '))
       t.diagnostic(`${columns}: postbote ${command}\n${out}${err}`)
       assert.notEqual(out, '', `${command}: ${err}`)
+      if (command.includes(' show ')) assert.equal(err, '', 'it has no --wide')
       for (const line of out.split('\n')) {
         // An update is shown byte for byte.
         if (line.startsWith('{')) continue

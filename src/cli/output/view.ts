@@ -126,6 +126,12 @@ export class View {
     return texts.flatMap((text) => foldText(text, this.#width))
   }
 
+  /** The view of a table within something else, whose command has no --wide: what has no place is not told. */
+  get inner(): View {
+    const { form, columns, isWide } = this
+    return new View({ form, columns, isWide, width: this.#width, nowMs: this.#nowMs })
+  }
+
   /** What to do to see the columns that had no place, if there are any. */
   get hints(): readonly string[] {
     return this.#left.size === 0 ? [] : [`--wide also shows ${[...this.#left].join(', ')}`]

@@ -162,7 +162,7 @@ function replayLines(result: Replayed, chosen: number | undefined, view: View): 
       ? []
       : [{ ...result, update_id: chosen, new_update_id: result.update_id ?? 0 }])
   const list = { item: replayedItem, items: pairs, columns: fieldNames(replayedItem) }
-  return shownList(list, view, 'no dead letters')
+  return shownList(list, view.inner, 'no dead letters')
 }
 
 async function drop(call: CommandCall, queue: AskedQueue): Promise<void> {

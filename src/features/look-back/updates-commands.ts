@@ -89,7 +89,7 @@ export const updatesCommands: readonly ParsedCommand[] = [
           ...resultLines(lookBackOperations.getUpdate, fields, view),
           ...(attempts.length === 0
             ? []
-            : ['', ...attemptLines({ attempts, columns: bots.listAttempts.columns }, view)]),
+            : ['', ...attemptLines({ attempts, columns: bots.listAttempts.columns }, view.inner)]),
           '',
           updateIn(result.text),
         ],
