@@ -32,10 +32,14 @@ function clausesOf({ health_reason: reason }: Pick<Facts, 'health_reason'>): rea
   return (reason ?? '').split('; ')
 }
 
+/** A list shows so many clauses after the cause. Chosen: they fit into a line or two, and the page of the bot has all of them. */
+const factsShownMax = 2
+
 /** Says what is wrong in as few words as a list has room for: the cause, and below it the facts, such as `44 failures in 10 min, 4 chats wait`. */
 export function troubleText(facts: Pick<Facts, 'health_reason'>): BotSentence {
   const [cause = '', ...others] = clausesOf(facts)
-  return { lead: asSentence(cause).replace(/\.$/, ''), more: others.join(', ') }
+  const more = others.slice(0, factsShownMax).join(', ')
+  return { lead: asSentence(cause).replace(/\.$/, ''), more }
 }
 
 function waitingText({ pending, oldest_age: age, health_reason: reason }: Facts): string {

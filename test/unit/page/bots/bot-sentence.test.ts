@@ -60,7 +60,8 @@ test('what the server has said of waiting updates is not said again', () => {
 test('a list of troubles says the cause alone, and the facts after it', () => {
   assert.deepEqual(
     troubleText({
-      health_reason: 'endpoint answers 502 Bad Gateway; 44 failures in 10 min; 4 chats wait',
+      health_reason:
+        'endpoint answers 502 Bad Gateway; 44 failures in 10 min; 4 chats wait; slowed down',
     }),
     { lead: 'Endpoint answers 502 Bad Gateway', more: '44 failures in 10 min, 4 chats wait' },
   )
