@@ -45,7 +45,7 @@ import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { fieldNames } from './cells.ts'
 import { listIn, resultLines } from './result-lines.ts'
 
-const botIdArgument = {
+export const botIdArgument = {
   name: '<bot_id>',
   kind: wholeNumber(botIdMin, botIdMax),
   sentence: 'Id of the bot, the number before the colon of its token.',

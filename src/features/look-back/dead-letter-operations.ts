@@ -1,12 +1,15 @@
 /** The calls about dead letters: the updates that a webhook could not deliver. */
-import { updateIdMax } from '../../kit/limits.ts'
+import { updateIdMax, webhookErrorLengthMax } from '../../kit/limits.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import * as is from '../../api/words.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
-import { selectionInState } from './look-back-operations.ts'
+import { excerptSchema, selectionInState, withExcerpt } from './look-back-operations.ts'
 import { botPath, declareOperations } from '../../api/operation.ts'
 import { replayErrors } from './replay-operations.ts'
 import { updateSchema } from '../../api/update-schemas.ts'
+
+const groupColumns = ['count', 'bots', 'reason', 'error', 'oldest', 'newest'] as const
+const deadLetterReasons = ['expired', 'refused'] as const
 
 const all = `${botPath}/dead-letters` as const
 const one = `${all}/:update_id` as const
@@ -31,11 +34,46 @@ export const deadLetterOperations = declareOperations('dead letters', {
     ],
     none: 'no dead letters',
     summary: 'Lists dead letters in the order of their ids',
-    query: () => ({ after: is.listAfter(updateIdMax), limit: is.listLimit(listedPerPageMax, 100) }),
+    query: () => ({
+      after: is.listAfter(updateIdMax),
+      limit: is.listLimit(listedPerPageMax, 100),
+      excerpt: withExcerpt(),
+      ...selectionByReason(),
+    }),
     result: () =>
       is.named('DeadLetterList', 'One page of the list.', {
-        dead_letters: is.list(is.named('DeadLetterSummary', fields())),
+        dead_letters: is.list(is.named('DeadLetterSummary', { ...fields(), excerpt: is.optional(excerptSchema()) })),
         total: is.count('The number of all dead letters of the queue.'),
+      }),
+  },
+  sumDeadLetters: {
+    route: `GET ${all}/reasons`,
+    scope: 'read',
+    about: 'queue',
+    portal: 'look',
+    command: 'dead-letters reasons',
+    columns: groupColumns,
+    none: 'no dead letters',
+    more: '#dead-letters-by-reason',
+    summary: 'Returns the dead letters of a queue by their reasons',
+    result: () => is.named('DeadLetterReasons', 'Why they are dead, the most first.', sums()),
+  },
+  sumAllDeadLetters: {
+    route: 'GET /v1/dead-letters/reasons',
+    scope: 'read',
+    about: 'fleet',
+    command: 'dead-letters reasons',
+    columns: groupColumns,
+    none: 'no dead letters',
+    more: '#dead-letters-by-reason',
+    summary: 'Returns the dead letters of all bots by their reasons',
+    description: 'A worker looks at no more than 50,000 dead letters.',
+    result: () =>
+      is.named('AllDeadLetterReasons', 'Why they are dead, the most first.', {
+        ...sums(),
+        missing_shards: is.optional(
+          is.list(is.shard(), 'The shards whose bots are not covered, if there are any.'),
+        ),
       }),
   },
   getDeadLetter: {
@@ -101,8 +139,46 @@ export const deadLetterOperations = declareOperations('dead letters', {
   },
 })
 
+function sums() {
+  const queue = is.named('DeadLetterGroupQueue', 'The dead letters of one queue in a group.', {
+    ...is.botNames(),
+    test: is.flag('Whether it is the /test/ queue.'),
+    count: is.count('How many it has.'),
+    update_id: is.updateId('The newest of them.'),
+  })
+  const group = is.named('DeadLetterGroup', 'Dead letters with one reason.', {
+    reason: is.oneOf(deadLetterReasons),
+    error: is.orNull(is.text('The class of their last errors: without what differs.')),
+    count: is.count('How many there are.'),
+    bots: is.count('How many bots have them.'),
+    oldest: is.time('When the first of them became a dead letter.'),
+    newest: is.time('When the last of them did.'),
+    queues: is.list(queue, 'Those with the most, at most 100.'),
+  })
+  return {
+    groups: is.list(group),
+    looked_at: is.count('How many dead letters the sums are of.'),
+    is_complete: is.flag('Whether these are all; otherwise there were too many for one call.'),
+  }
+}
+
 function selection() {
-  return is.onlyNamed('DeadLetterSelection', 'Which dead letters are replayed.', selectionInState())
+  return is.onlyNamed('DeadLetterSelection', 'Which dead letters are replayed.', {
+    ...selectionInState(),
+    ...selectionByReason(),
+  })
+}
+
+/** The fields that select the dead letters of one group. */
+function selectionByReason() {
+  return {
+    reason: is.optional(is.oneOf(deadLetterReasons, 'Selects what expired, or was refused.')),
+    error: is.optional(
+      is.text('Selects those whose last error is of this class, as the sums by reason name it.', {
+        maxLength: webhookErrorLengthMax,
+      }),
+    ),
+  }
 }
 
 function replayList() {
@@ -124,7 +200,7 @@ function fields() {
     update_id: is.updateId(),
     type: is.oneOf(updateTypes),
     ordering_key: is.name(),
-    reason: is.oneOf(['expired', 'refused']),
+    reason: is.oneOf(deadLetterReasons),
     accepted: is.time('When the update was pushed.'),
     time: is.time('When it became a dead letter.'),
     expires: is.time('When the server will remove it.'),

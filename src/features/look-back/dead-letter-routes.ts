@@ -8,6 +8,9 @@ import { PostboteError } from '../../kit/errors.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { type DeadLetterSummary, summaryOf } from '../../queue/kept/dead-letters.ts'
+import { excerptOf } from '../../queue/kept/update-excerpt.ts'
+import type { StoredDeadLetter } from '../../shard/records/stored-records.ts'
+import { diedOf } from './dead-letter-reasons.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { addOperations, queueOf } from '../../private-api/add-operations.ts'
 import { fieldValues, jsonWithUpdate } from '../../private-api/field-values.ts'
@@ -22,14 +25,18 @@ export function addDeadLetterRoutes(
   bots: BotRegistry,
   replays: ReplayJobs,
 ): void {
-  addOperations(app, deadLetterOperations, {
+  const { sumDeadLetters: _of, sumAllDeadLetters: _ofAll, ...operations } = deadLetterOperations
+  addOperations(app, operations, {
     async listDeadLetters(call) {
       const { deadLetters } = (await queueOf(bots, call)).updates
-      const listed = await deadLetters.list(call.query, call.request.payer)
-      return {
-        dead_letters: listed.deadLetters.map((deadLetter) => summaryJson(deadLetter)),
-        total: listed.total,
-      }
+      const { after, limit, excerpt = false, ...died } = call.query
+      const page = { after, limit, isMeant: diedOf(died) }
+      const jsonOf = (letter: StoredDeadLetter): SummaryJson => ({
+        ...summaryJson(summaryOf(letter)),
+        ...(excerpt ? { excerpt: excerptOf(letter.text) } : {}),
+      })
+      const listed = await deadLetters.list(page, jsonOf, call.request.payer)
+      return { dead_letters: listed.deadLetters, total: listed.total }
     },
     async getDeadLetter(call) {
       const { deadLetters } = (await queueOf(bots, call)).updates
@@ -53,7 +60,8 @@ export function addDeadLetterRoutes(
       return { update_id: updateId, removed: true as const }
     },
     async replayDeadLetters(call) {
-      const filter = filterOf(call.body ?? {})
+      const { reason, error, ...selection } = call.body ?? {}
+      const filter = { ...filterOf(selection), hasDiedOf: diedOf({ reason, error }) }
       const { payer } = call.request
       return replayJson(await replays.allDead(await queueOf(bots, call), filter, payer))
     },

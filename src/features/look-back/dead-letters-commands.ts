@@ -14,6 +14,7 @@ import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import {
   anyValue,
+  botIdArgument,
   printCall,
   remoteCommand,
   updateIdArgument,
@@ -33,6 +34,16 @@ const oneOrAllArgument = {
   kind: updateIdArgument.kind,
   sentence: 'Id of the dead letter, unless --all is given.',
 } as const
+const oneOrAllBotsArgument = {
+  name: '[bot_id]',
+  kind: botIdArgument.kind,
+  sentence: 'Id of a bot; without it, all bots.',
+} as const
+const ofTestQueueOption = {
+  name: 'test',
+  kind: onOff,
+  sentence: "Addresses the bot's /test/ queue.",
+} as const
 const allOption = { name: 'all', kind: onOff, sentence: 'All dead letters of the queue.' } as const
 const waitOption = {
   name: 'wait',
@@ -42,11 +53,23 @@ const waitOption = {
 
 const typeOption = updateTypeOption(deadLetterOperations.replayDeadLetters)
 
+const groupFields = {
+  reason: anyValue,
+  error: { ...anyValue, sentence: 'Selects the class of last errors that `reasons` names.' },
+} as const
+
 export const deadLettersCommands: readonly ParsedCommand[] = [
+  remoteCommand(deadLetterOperations.sumAllDeadLetters, {
+    sentence: 'shows why dead letters are dead, of a bot or of all, the most first',
+    arguments: [oneOrAllBotsArgument],
+    options: [ofTestQueueOption],
+    run: sum,
+  }),
   remoteCommand(deadLetterOperations.listDeadLetters, {
     fields: {
       after: { sentence: 'Lists only dead letters with larger ids than this one.' },
       limit: { sentence: 'Lists this many dead letters at most.' },
+      ...groupFields,
     },
     async run(call, input) {
       const api = await privateApiOf(call)
@@ -74,7 +97,12 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.replayDeadLetters, {
     sentence: 'pushes a dead letter again, or all, the oldest first',
     arguments: [oneOrAllArgument],
-    fields: { ordering_key: anyValue, since: anyValue, until: { defaultShown: 'now' } },
+    fields: {
+      ordering_key: anyValue,
+      since: anyValue,
+      until: { defaultShown: 'now' },
+      ...groupFields,
+    },
     options: [typeOption, allOption, waitOption],
     run: replay,
   }),
@@ -85,6 +113,18 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     run: drop,
   }),
 ]
+
+async function sum(call: CommandCall): Promise<void> {
+  const id = call.get(oneOrAllBotsArgument)
+  const { sumAllDeadLetters, sumDeadLetters } = deadLetterOperations
+  const api = await privateApiOf(call)
+  if (id === undefined) {
+    printCall(call, sumAllDeadLetters, await api.call(sumAllDeadLetters, {}), {})
+    return
+  }
+  const input = { id, query: { test: call.has(ofTestQueueOption) } }
+  printCall(call, sumDeadLetters, await api.call(sumDeadLetters, input), input)
+}
 
 /** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */
 interface Replayed extends Partial<Outcome>, Partial<ReplayedOne> {

@@ -49,10 +49,13 @@ export const lookBackOperations = declareOperations('look back', {
         }),
       ),
       limit: is.listLimit(listedPerPageMax, 100),
+      excerpt: withExcerpt(),
     }),
     result: () =>
       is.named('UpdateList', 'One page of the list.', {
-        updates: is.list(is.named('UpdateSummary', fields())),
+        updates: is.list(
+          is.named('UpdateSummary', { ...fields(), excerpt: is.optional(excerptSchema()) }),
+        ),
         next: is.orNull(
           is.updateId('The value of `after`, or of `before`, for the next page; null at the end.'),
         ),
@@ -172,6 +175,26 @@ function retentionState() {
     in_effect: inEffect,
     kept: is.count('How many updates are kept.'),
     kept_bytes: is.bytes('Their bytes.'),
+  })
+}
+
+/** The field of a list that asks for excerpts. */
+export function withExcerpt() {
+  return is.optional(is.flag('Whether each has who and what it is about, in a few words.'))
+}
+
+/** Who and what an update is about. */
+export function excerptSchema() {
+  const party = is.object({
+    id: is.text('In digits.'),
+    name: is.optional(is.text('The title, or the first and the last name.')),
+    username: is.optional(is.text()),
+  })
+  return is.described('With `excerpt`: who and what it is about.', {
+    from: is.optional(party),
+    chat: is.optional(party),
+    content: is.optional(is.text('What it has beside text, such as `photo`.')),
+    text: is.optional(is.text('Its first 80 characters, on one line.')),
   })
 }
 

@@ -10,6 +10,7 @@ import type { ResultOf } from '../../api/operation.ts'
 import type { FoundUpdate, UpdateFilter } from '../../queue/kept/look-back.ts'
 import type { Erasing } from '../../queue/kept/erase-kept.ts'
 import { mentionsPerson } from '../../queue/kept/mentions-person.ts'
+import { excerptOf } from '../../queue/kept/update-excerpt.ts'
 import { keysMeantBy } from '../../queue/check/ordering-key.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { readOrderingKey, refusal } from '../../api/update-options.ts'
@@ -24,16 +25,16 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotRegistry): void
   addOperations(app, lookBackOperations, {
     async listUpdates(call) {
       const filter = filterOf(call.query)
-      const { after: from, before, limit } = call.query
+      const { after: from, before, limit, excerpt = false } = call.query
       if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
       const { lookBack } = (await queueOf(bots, call)).updates
       const { payer } = call.request
       if (before !== undefined) {
         const page = await lookBack.findNewest(filter, { before, limit }, payer)
-        return listJson(page.updates, page.before)
+        return listJson(page.updates, page.before, excerpt)
       }
       const { updates, after } = await lookBack.find(filter, { after: from, limit }, payer)
-      return listJson(updates, after)
+      return listJson(updates, after, excerpt)
     },
     async getUpdate(call) {
       const { update_id: updateId } = call.params
@@ -142,8 +143,13 @@ export function filterOf(selection: Partial<Selection>): UpdateFilter {
 function listJson(
   updates: readonly FoundUpdate[],
   next: number | undefined,
+  hasExcerpts: boolean,
 ): ResultOf<typeof lookBackOperations.listUpdates> {
-  return { updates: updates.map((update) => summaryJson(update)), next: next ?? null }
+  const listed = updates.map((update) => ({
+    ...summaryJson(update),
+    ...(hasExcerpts ? { excerpt: excerptOf(update.text) } : {}),
+  }))
+  return { updates: listed, next: next ?? null }
 }
 
 function summaryJson(update: FoundUpdate): SummaryJson {

@@ -14,6 +14,9 @@ export const tailOperations = declareOperations('updates', {
     description: 'The response goes on until one side ends it.',
     query: () => ({
       payload: is.flag('Whether the events have the updates themselves.', { default: false }),
+      excerpt: is.flag('Whether they have who and what it is about, in a few words.', {
+        default: false,
+      }),
     }),
     results: () => ({
       200: content(

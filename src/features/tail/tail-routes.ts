@@ -34,7 +34,7 @@ export function addTailRoutes(
     const queue = await queueOf(bots, call)
     const free = places.take(requestAccess(call.request))
     const response = LongResponse.begin(call, keys.ring, serverSentEventsHead)
-    const tail = new TailStream(response, clock, call.query.payload, () => {
+    const tail = new TailStream(response, clock, call.query, () => {
       free()
       queue.unwatch(tail)
     })

@@ -1,7 +1,7 @@
 /**
  * One tail: what happens to the updates of a queue, as server-sent events (HTML standard, 9.2) that an EventSource reads.
  *
- *   update      an update is on disk:   {"update_id":N,"type":"message","bytes":26}, on request with "update":{...}
+ *   update      an update is on disk:   {"update_id":N,"type":"message","bytes":26}, on request with "excerpt":{...} and "update":{...}
  *   confirmed   the bot confirmed some: {"count":N,"below":ID}; `dropped` if it did not want them
  *   missed      the reader was too slow for this many events: {"count":N}
  *
@@ -15,6 +15,7 @@ import { type Clock, every, type Timer } from '../../kit/clock.ts'
 import type { QueueTail } from '../../bots/queue-tails.ts'
 import type { AdvancedRange } from '../../queue/window/backlog.ts'
 import { updateTypes } from '../../kit/update-types.ts'
+import { excerptOf } from '../../queue/kept/update-excerpt.ts'
 import type { AdvanceOperation, PushOperation } from '../../shard/operations.ts'
 import type { LongResponse } from '../../private-api/long-response.ts'
 import {
@@ -28,11 +29,17 @@ import { kib } from '../../kit/limits.ts'
 /** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */
 export const tailWaitingBytesMax = 256 * kib
 
+/** What events about updates have beside the facts. */
+export interface TailWishes {
+  /** The updates themselves. */
+  readonly payload: boolean
+  readonly excerpt: boolean
+}
+
 /** Writes the events of one tail. */
 export class TailStream implements QueueTail {
   readonly #sink: Pick<LongResponse, 'write' | 'end'>
-  /** Whether events have the updates themselves. */
-  readonly #hasPayloads: boolean
+  readonly #has: TailWishes
   /** Called once, when the tail has ended for whatever reason. */
   readonly #onEnd: () => void
   readonly #alive: Timer
@@ -46,11 +53,11 @@ export class TailStream implements QueueTail {
   constructor(
     sink: Pick<LongResponse, 'write' | 'end'>,
     clock: Clock,
-    hasPayloads: boolean,
+    has: TailWishes,
     onEnd: () => void,
   ) {
     this.#sink = sink
-    this.#hasPayloads = hasPayloads
+    this.#has = has
     this.#onEnd = onEnd
     this.#alive = every(clock, tailSilenceMs, () => {
       if (!this.#isFull) this.#write(serverSentComment)
@@ -59,8 +66,14 @@ export class TailStream implements QueueTail {
   }
 
   pushed({ updateId, typeNumber, text }: PushOperation): void {
-    const facts = { update_id: updateId, type: updateTypes[typeNumber], bytes: text.length }
-    if (!this.#hasPayloads) {
+    const { payload, excerpt } = this.#has
+    const facts = {
+      update_id: updateId,
+      type: updateTypes[typeNumber],
+      bytes: text.length,
+      ...(excerpt ? { excerpt: excerptOf(text) } : {}),
+    }
+    if (!payload) {
       this.#add('update', JSON.stringify(facts))
       return
     }

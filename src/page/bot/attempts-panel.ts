@@ -13,6 +13,7 @@ import {
 } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { waitingFor } from '../elements/waiting.ts'
 import type { AttemptShape, QueueShape, RequestShape, ShownHeaderShape } from '../frame/shapes.ts'
 import { type FoldedAttempts, foldAttempts } from './fold-attempts.ts'
 
@@ -45,7 +46,7 @@ export function attemptsPanel(
     text: 'Each request to the webhook appears here, with its result. Push a test update on the tab Try.',
   })
   empty.hidden = true
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   let request: RequestShape | null | undefined
   const table = dataTable('Attempts', columns, {
     more: {
@@ -58,18 +59,18 @@ export function attemptsPanel(
     if (mode !== 'webhook') return
     const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
     request = rest.request
-    waiting.hidden = true
+    waiting.done()
     empty.hidden = attempts.length > 0
     table.show(foldAttempts(attempts))
     onRead?.(attempts)
-  })
+  }, waiting)
   const show = (now: QueueShape['mode']): void => {
     const isNew = mode !== now
     mode = now
-    if (now !== 'webhook') waiting.hidden = true
+    if (now !== 'webhook') waiting.done()
     if (isNew) hurry()
   }
-  return { root: cardElement('Attempts', waiting, empty, table.root), show }
+  return { root: cardElement('Attempts', waiting.root, empty, table.root), show }
 }
 
 function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | string)[] {

@@ -10,6 +10,7 @@ import type { PagePart } from '../elements/page-part.ts'
 import { type BotTab, botHash, botTabs, type PageRoute } from '../frame/page-route.ts'
 import type { BotShape } from '../frame/shapes.ts'
 import { stateHead } from '../elements/state-head.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 1_000
 
@@ -41,7 +42,8 @@ export function queueView(
   const heading = element('h1', {}, title, element('span', { class: 'faint' }))
   const state = stateHead(context, queue, () => hurry())
   const tabs = tabLinks(queue, tabMakers)
-  const place = element('div', {}, element('div', { class: 'skeleton' }))
+  const waiting = waitingFor()
+  const place = element('div', {}, waiting.root)
   tabs.show(first.tab)
   /** What was read last; a bot that is not known has no tabs. */
   let bot: BotShape | undefined
@@ -76,8 +78,9 @@ export function queueView(
         tabs.root.hidden = true
         place.replaceChildren()
       }
+      if (bot === undefined) throw error
     }
-  })
+  }, waiting)
   const root = element('div', {}, links.root, state.root, tabs.root, place)
   state.root.prepend(element('div', { class: 'heading' }, heading, state.actions))
   return {

@@ -33,7 +33,7 @@ export interface ReplaysPanel {
 export function replaysPanel(context: PageContext, queue: BotQueueName): ReplaysPanel {
   const { api, poll } = context
   const list = element('ul', { class: 'jobs' })
-  const root = cardElement('Replays', list)
+  const root = cardElement('Delivered again', list)
   root.hidden = true
   const rows = new Map<number, PagePart<ReplayShape>>()
   const hurry = poll(pauseMs, async () => {
@@ -71,7 +71,7 @@ interface Wanted {
 async function startReplay(
   { api, ask, clock, toast }: PageContext,
   queue: BotQueueName,
-  { selection: { state, ...others }, unsure }: Wanted,
+  { selection: { state, user: _user, ...others }, unsure }: Wanted,
 ): Promise<string> {
   if (state === 'pending') return 'What is pending is delivered anyway. Choose another state.'
   const selection = { ...others, state }
@@ -82,13 +82,13 @@ async function startReplay(
   })
   if (!('count' in counted)) return ''
   const { count, bytes, is_complete: isComplete } = counted
-  if (count === 0) return 'No update that is kept matches, so there is nothing to replay.'
+  if (count === 0) return 'No update that is kept matches, so there is nothing to deliver again.'
   const updates = formatUpdates(count, isComplete)
   const rate = element('input', { inputmode: 'numeric', autocomplete: 'off', value: rateUsual })
   const isWanted = await ask({
-    title: `Replay ${updates}?`,
+    title: `Deliver ${updates} again?`,
     text: `They have ${formatBytes(bytes)}. Each is pushed again with a new id, after everything that is pending, and the order of each key stays.`,
-    action: `Replay ${updates}`,
+    action: `Deliver ${updates} again`,
     fields: element('label', {}, 'Updates per second, at most', rate),
   })
   if (!isWanted) return ''
@@ -99,7 +99,7 @@ async function startReplay(
     Object.assign(unsure, { order: wanted, key: `page ${clock.nowMs()}` })
   await api.call('startReplay', { ...all, body: { ...order, idempotency_key: unsure.key } })
   unsure.order = undefined
-  toast(`The replay of ${updates} has begun.`)
+  toast(`${updates} are being delivered again.`)
   return ''
 }
 
@@ -118,14 +118,14 @@ function jobRow(
     const { job_id: id, total, replayed } = shown
     const rest = total === null ? 'The other updates' : `${formatCount(total - replayed)} updates`
     const isWanted = await ask({
-      title: `Cancel replay ${id}?`,
+      title: `Cancel delivering again?`,
       text: `${rest} are not pushed again. What was pushed stays.`,
-      action: 'Cancel the replay',
+      action: 'Cancel it',
       isDanger: true,
     })
     if (!isWanted) return
     await api.call('cancelReplay', { ...ofQueue(queue, {}), job_id: id })
-    toast(`Replay ${id} is cancelled.`)
+    toast(`Job ${id} is cancelled.`)
     onActed()
   }
   const button = buttonElement(
@@ -143,9 +143,9 @@ function jobRow(
     what.replaceChildren(filterText(replay), ', started ', timeElement(clock, replay.started))
     bar.hidden = share === undefined
     bar.value = share ?? 0
-    bar.setAttribute('aria-label', `Replay ${replay.job_id}`)
+    bar.setAttribute('aria-label', `Job ${replay.job_id}`)
     setElementText(figures, text)
-    button.setAttribute('aria-label', `Cancel replay ${replay.job_id}`)
+    button.setAttribute('aria-label', `Cancel job ${replay.job_id}`)
     button.hidden = !isRunning || !may('replay')
   }
   const root = element(

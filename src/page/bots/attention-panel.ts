@@ -8,6 +8,7 @@ import { botHash } from '../frame/page-route.ts'
 import { buttonElement, buttonsElement, element, setElementText } from '../elements/element.ts'
 import { formatAge, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { type Waiting, waitingFor } from '../elements/waiting.ts'
 import { pendingCurve } from '../bot/pending-curve.ts'
 import { actOnQueue, type QueueAction } from '../elements/state-head.ts'
 import { severities } from './bot-list.ts'
@@ -33,6 +34,11 @@ interface TroubledBot {
   readonly bot: BotShape | undefined
 }
 
+interface AttentionPanel extends PagePart<AttentionSums | undefined> {
+  /** Stands in its place until the sums are known. */
+  readonly waiting: Waiting
+}
+
 /**
  * Makes the panel, which shows the sums that it is told.
  *
@@ -41,18 +47,18 @@ interface TroubledBot {
 export function attentionPanel(
   context: PageContext,
   onMore: (state: Trouble) => void,
-): PagePart<AttentionSums | undefined> {
+): AttentionPanel {
   const { api, atEnd, clock, poll } = context
   const rows = new Map<number, TroubleRow>()
   const list = element('ul', { class: 'attention' })
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const well = element('p', { class: 'well', hidden: true })
   const more = element('div', { class: 'buttons' })
   const title = element('h2', {}, 'Needs attention')
   let summary: AttentionSums | undefined
 
   const show = (troubled: readonly TroubledBot[], sums: AttentionSums): void => {
-    waiting.hidden = true
+    waiting.done()
     root.classList.remove('arriving')
     const ids = new Set(troubled.map(({ listed }) => listed.bot_id))
     for (const [id, row] of rows) {
@@ -90,12 +96,13 @@ export function attentionPanel(
     const sums = summary
     const found = await troubledBots(api, sums)
     show(found, sums)
-  })
+  }, waiting)
   const top = element('div', { class: 'heading' }, title, more)
-  const root = element('section', { class: 'card arriving' }, top, well, waiting, list)
+  const root = element('section', { class: 'card arriving' }, top, well, waiting.root, list)
   atEnd(clock.after(arrivalMsMax, () => root.classList.remove('arriving')))
   return {
     root,
+    waiting,
     show(now) {
       const isFirst = summary === undefined
       summary = now

@@ -18,6 +18,7 @@ export function overviewView(context: PageContext): PageView {
   const server = serverPanel(context, {
     onFailing: () => bots.select('failing'),
     onSummary: (summary) => attention.show(summary),
+    waiting: attention.waiting,
   })
   const register = element('a', { href: '#/register', class: 'button primary' }, 'Register a bot')
   const heading = element(

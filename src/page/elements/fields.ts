@@ -1,6 +1,6 @@
 /** The fields of forms that several views have: an amount with its unit, how long something old stays valid, a search. */
 import { amountIn, amountOf, type Unit } from './format.ts'
-import { element } from './element.ts'
+import { element, setElementText } from './element.ts'
 
 export interface FieldOptions {
   /** Said below the field. */
@@ -126,6 +126,8 @@ export function durationChoice(
 export interface SearchField {
   readonly root: HTMLElement
   readonly input: HTMLInputElement
+  /** Says something of the text beside the field: what it was taken for, or why it can find nothing. */
+  readonly note: (text: string, isWrong?: boolean) => void
 }
 
 export interface SearchFieldOptions {
@@ -149,5 +151,14 @@ export function searchField({ label, placeholder, value, ...on }: SearchFieldOpt
     ...on,
   })
   input.value = value ?? ''
-  return { root: element('label', {}, label, input), input }
+  const said = element('span', { class: 'field-note', role: 'status', hidden: true })
+  const note = (text: string, isWrong = false): void => {
+    said.hidden = text === ''
+    setElementText(said, text)
+    said.classList.toggle('error', isWrong)
+    input.setAttribute('aria-invalid', `${isWrong}`)
+  }
+  // Within the label it would be part of the name of the field.
+  const root = element('div', { class: 'field' }, element('label', {}, label, input), said)
+  return { root, input, note }
 }

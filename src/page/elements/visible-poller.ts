@@ -25,6 +25,8 @@ export class VisiblePoller {
   readonly #changed = (): void => this.#wake()
   #cancel: (() => void) | undefined
   #isWorking = false
+  /** Whether what is in progress may have begun too early. */
+  #isHurried = false
   #isClosed = false
 
   constructor(options: VisiblePollerOptions) {
@@ -33,8 +35,9 @@ export class VisiblePoller {
     this.#wake()
   }
 
-  /** Works now instead of at the end of the pause. */
+  /** Works now instead of at the end of the pause, or once more if it works: what it reads may be old. */
   hurry(): void {
+    this.#isHurried = this.#isWorking
     this.#wake()
   }
 
@@ -55,6 +58,9 @@ export class VisiblePoller {
     const { clock, pauseMs } = this.#options
     await this.#options.work()
     this.#isWorking = false
-    if (!this.#isClosed) this.#cancel = clock.after(pauseMs, this.#changed)
+    if (this.#isClosed) return
+    const isHurried = this.#isHurried
+    this.#isHurried = false
+    this.#cancel = clock.after(isHurried ? 0 : pauseMs, this.#changed)
   }
 }

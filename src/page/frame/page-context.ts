@@ -4,6 +4,7 @@ import type { Question } from '../elements/confirm-dialog.ts'
 import type { PageRoute } from './page-route.ts'
 import type { Toast } from '../elements/messages.ts'
 import type { Visibility } from '../elements/visible-poller.ts'
+import type { Waiting } from '../elements/waiting.ts'
 
 /** A scope of a key, or a right of a link to the owner's page. A key that manages may replay, too. */
 export type PageRight = 'push' | 'read' | 'manage' | 'all' | 'replay'
@@ -40,9 +41,10 @@ export interface PageContext {
    * try follows.
    *
    * @param pauseMs - after each end of the work
-   * @returns a function that ends a pause early
+   * @param waiting - stands in place of what the work shows until that is there, and says why it was refused
+   * @returns a function that ends a pause early; what is in progress is followed by another try at once
    */
-  readonly poll: (pauseMs: number, work: () => Promise<void>) => () => void
+  readonly poll: (pauseMs: number, work: () => Promise<void>, waiting?: Waiting) => () => void
   /** Has something ended when the view is left. */
   readonly atEnd: (end: () => void) => void
   /** Returns the context of a part of the view that ends earlier, and what ends it. */

@@ -1,11 +1,11 @@
 /** Makes the context of a view: its polls, and what else ends with it. */
-import type { ApiClient } from './api-client.ts'
+import { type ApiClient, isTrouble } from './api-client.ts'
 import { browserClock } from '../elements/browser-clock.ts'
 import { confirmDialog } from '../elements/confirm-dialog.ts'
 import type { PageContext, ReaderRights } from './page-context.ts'
 import { queryOf } from './page-route.ts'
 import type { RightsShape } from './shapes.ts'
-import type { Toast } from '../elements/messages.ts'
+import { errorText, type Toast } from '../elements/messages.ts'
 import { VisiblePoller } from '../elements/visible-poller.ts'
 
 export interface ViewWorld {
@@ -25,8 +25,13 @@ export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext
     ask: confirmDialog,
     query: queryOf(location.hash),
     keepQuery,
-    poll(pauseMs, ask) {
-      const work = (): Promise<void> => ask().catch(() => undefined)
+    poll(pauseMs, ask, waiting) {
+      const failed = (error: unknown): void => {
+        // What was read stays while the page says that the server is in trouble.
+        if (waiting?.isDone() === true && isTrouble(error)) return
+        waiting?.fail(errorText(error), () => poller.hurry())
+      }
+      const work = (): Promise<void> => ask().catch(failed)
       const poller = new VisiblePoller({ clock: browserClock, visibility: document, pauseMs, work })
       ends.push(() => poller.close())
       return () => poller.hurry()

@@ -15,6 +15,7 @@ import { type PageRoute, routeOf } from '../frame/page-route.ts'
 import { type LinkRights, portalView } from './portal-view.ts'
 import type { BotRoute } from '../bot/queue-view.ts'
 import { viewContext } from '../frame/view-context.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 /** Below this path are the calls that a link may make (protocol.md §9.8). */
 const callsPath = '/portal'
@@ -66,11 +67,16 @@ export class PortalApp {
     const link: OpenLink = { botId, rights: undefined, api: this.#apiOf(secret, () => link) }
     this.#link = link
     this.#open(link, noRights, (context) => {
-      context.poll(askPauseMs, async () => {
-        await link.api.call('getBot', { id: botId }).catch(() => undefined)
-        if (this.#link === link && link.rights !== undefined) this.#show(link, link.rights)
-      })
-      return { title: `Bot ${botId}`, root: element('div', { class: 'skeleton' }) }
+      const waiting = waitingFor()
+      const ask = async (): Promise<void> => {
+        try {
+          await link.api.call('getBot', { id: botId })
+        } finally {
+          if (this.#link === link && link.rights !== undefined) this.#show(link, link.rights)
+        }
+      }
+      context.poll(askPauseMs, ask, waiting)
+      return { title: `Bot ${botId}`, root: waiting.root }
     })
   }
 

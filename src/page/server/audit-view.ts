@@ -8,6 +8,7 @@ import { botHash } from '../frame/page-route.ts'
 import { searchField } from '../elements/fields.ts'
 import type { RecordedCallShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 5_000
 const perPage = 100
@@ -17,7 +18,7 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   let before: string | undefined
   let lastId: string | undefined
   const result = statusLine('error note', 'alert')
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const none = emptyState({
     title: 'No such call.',
     text: 'Each call that changes a bot, a queue or a key is recorded, whoever makes it.',
@@ -29,10 +30,17 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   const table = dataTable('Audit', columnsOf(clock))
 
   async function refresh(): Promise<string> {
+    const selection = filters.selection()
+    // The field says why nothing is asked.
+    if (selection === undefined) {
+      waiting.done()
+      table.show([])
+      return ''
+    }
     const { calls } = await api.call('listAudit', {
-      query: { ...filters.selection(), before, limit: perPage },
+      query: { ...selection, before, limit: perPage },
     })
-    waiting.hidden = true
+    waiting.done()
     none.hidden = calls.length > 0
     first.hidden = before === undefined
     next.hidden = calls.length < perPage
@@ -48,10 +56,10 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
 
   function turn(to: string | undefined): void {
     before = to
-    result.run(refresh)
+    hurry()
   }
 
-  poll(pauseMs, () => refresh().then(result.say))
+  const hurry = poll(pauseMs, () => refresh().then(result.say), waiting)
   const controls = [...filters.fields, buttonsElement(first, next)]
   const root = element(
     'div',
@@ -61,7 +69,7 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
       'What was changed',
       element('div', { class: 'controls' }, ...controls),
       result.root,
-      waiting,
+      waiting.root,
       none,
       table.root,
     ),
@@ -71,13 +79,14 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
 
 interface AuditFilters {
   readonly fields: readonly HTMLElement[]
-  readonly selection: () => NonNullable<PageInput<'listAudit'>['query']>
+  /** Returns what is selected; undefined if a field has what can select nothing, and says so. */
+  readonly selection: () => NonNullable<PageInput<'listAudit'>['query']> | undefined
   /** What the address keeps of them. */
   readonly address: () => Readonly<Record<string, string>>
 }
 
 function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilters {
-  const { root, input: bot } = searchField({
+  const { root, input: bot, note } = searchField({
     label: 'Bot',
     placeholder: 'Id of a bot',
     value: query.get('bot'),
@@ -96,8 +105,10 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
     fields: [root, element('label', {}, 'Call', operation), element('label', {}, 'Key', key)],
     selection() {
       const asked = address()
+      const isWrong = !/^\d*$/.test(asked.bot)
+      note(isWrong ? 'A bot is found by its id in digits, the part of its token before the colon.' : '', isWrong)
+      if (isWrong) return undefined
       return {
-        // The server says what is wrong with a text that is no number.
         bot: asked.bot === '' ? undefined : Number(asked.bot),
         operation: asked.operation || undefined,
         key: asked.key || undefined,

@@ -8,6 +8,7 @@ import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { serverEvents } from '../frame/server-events.ts'
 import { statusLine } from '../elements/messages.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
 
@@ -39,6 +40,7 @@ const types = Object.keys(tones).filter((name): name is EventType => name in ton
 /** Chosen: several screens; a longer past is for programs. */
 const shownMax = 200
 
+const refusedText = 'The server refused to show its events. Trying again…'
 const connectedText = 'Live: new events appear at the top.'
 /** Chosen: how long events of the past may take. */
 const pastMs = 300
@@ -73,15 +75,16 @@ export function eventsView(context: PageContext): PageView {
     command: 'postbote events --last 100',
     isHidden: true,
   })
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const table = dataTable('Events', columnsOf(clock))
   const show = (): void => {
-    waiting.hidden = true
+    waiting.done()
     none.hidden = events.length > 0
     table.show(events)
   }
   const say = (text: string): void => {
     state.say(text)
+    if (text === refusedText) waiting.fail(text, () => stream.restart())
     // Those of the past come at once, if there are any.
     if (text === connectedText) atEnd(clock.after(pastMs, show))
   }
@@ -95,7 +98,7 @@ export function eventsView(context: PageContext): PageView {
     targetOf: () => pageCall('followEvents', { query: { last: shownMax, type: chosen() } }).target,
     say,
     connectedText,
-    refusedText: 'The server refused to show its events. Trying again…',
+    refusedText,
     on: {
       ...Object.fromEntries(types.map((each) => [each, add])),
       missed: (data) => {
@@ -120,7 +123,7 @@ export function eventsView(context: PageContext): PageView {
     cardElement(
       'What happened',
       element('div', { class: 'controls' }, ...controls),
-      waiting,
+      waiting.root,
       none,
       table.root,
     ),

@@ -10,6 +10,7 @@ import { readinessTexts } from './readiness-text.ts'
 import { readinessOf } from './server-panel.ts'
 import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 2_000
 
@@ -24,7 +25,7 @@ interface ServerFacts {
 export function nodesView(context: PageContext): PageView {
   const { api, poll } = context
   const facts = factList()
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const status = statusLine('banner')
   status.root.hidden = true
   poll(pauseMs, async () => {
@@ -33,14 +34,14 @@ export function nodesView(context: PageContext): PageView {
       api.metrics().then(readMetricsText),
       readinessOf(),
     ])
-    waiting.hidden = true
+    waiting.done()
     facts.show(factsOf({ summary, metrics, readiness }))
     const text = readiness === undefined ? '' : readinessTexts(readiness).join(' ')
     status.root.hidden = text === ''
     status.say(text)
-  })
+  }, waiting)
   const heading = element('div', { class: 'heading' }, element('h1', {}, 'Nodes'))
-  const server = cardElement('Server', waiting, facts.root)
+  const server = cardElement('Server', waiting.root, facts.root)
   const root = element('div', {}, heading, status.root, nodesPanel(context), server)
   return { title: 'Nodes', root }
 }

@@ -10,6 +10,7 @@ import { pageCall } from '../frame/page-calls.ts'
 import { readinessTexts } from './readiness-text.ts'
 import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
+import type { Waiting } from '../elements/waiting.ts'
 
 const pauseMs = 1_000
 /** The rates, and in which tile each is shown. */
@@ -35,12 +36,14 @@ export interface ServerPanelListener {
   readonly onFailing: () => void
   /** The sums were read; undefined if the server is older than this call. */
   readonly onSummary: (summary: SummaryShape | undefined) => void
+  /** Stands in place of what follows from the sums. */
+  readonly waiting: Waiting
 }
 
 /** Returns the line that says what is wrong with the server, and the sums. */
 export function serverPanel(
   context: PageContext,
-  { onFailing, onSummary }: ServerPanelListener,
+  { onFailing, onSummary, waiting }: ServerPanelListener,
 ): readonly HTMLElement[] {
   const { api, clock, poll } = context
   const status = statusLine('banner')
@@ -61,7 +64,7 @@ export function serverPanel(
     const text = statusText(state)
     status.root.hidden = text === ''
     status.say(text)
-  })
+  }, waiting)
   return [status.root, tiles.root]
 }
 

@@ -45,7 +45,7 @@ export function tailPanel(
     listener.confirmedBelow(below)
   }
   const tail = serverEvents(context, {
-    targetOf: () => pageCall('tailQueue', ofQueue(queue, { payload: hasPayloads.checked })).target,
+    targetOf: () => pageCall('tailQueue', ofQueue(queue, { payload: hasPayloads.checked, excerpt: true })).target,
     say: state.say,
     connectedText: 'Connected: new updates appear here.',
     refusedText:

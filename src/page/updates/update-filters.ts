@@ -1,5 +1,5 @@
 /**
- * The fields that select updates of a queue: by what became of them, their type, their ordering key, and when they were pushed.
+ * The fields that select updates of a queue: by what became of them, their type, whose they are, and when they were pushed.
  * The address keeps them, so that a link shows the same.
  */
 import { unixSecondsOf } from '../elements/browser-clock.ts'
@@ -7,9 +7,10 @@ import { element } from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { searchField } from '../elements/fields.ts'
+import { whoseUpdates } from './whose-updates.ts'
 
 type Query = NonNullable<PageInput<'listUpdates'>['query']>
-export type UpdateSelection = Pick<Query, 'state' | 'type' | 'ordering_key' | 'since' | 'until'>
+export type UpdateSelection = Pick<Query, 'state' | 'type' | 'user' | 'ordering_key' | 'since' | 'until'>
 type UpdateState = NonNullable<Query['state']>
 
 /** How good each state is, as the style knows it. The compiler knows when one is missing. */
@@ -36,7 +37,8 @@ const spans = [
 export interface UpdateFilters {
   /** The fields, for a row of controls. */
   readonly fields: readonly HTMLElement[]
-  readonly selection: () => UpdateSelection
+  /** Returns what is selected; undefined if a field has what can select nothing, and says so. */
+  readonly selection: () => UpdateSelection | undefined
   /** What the address keeps of them. */
   readonly address: () => Readonly<Record<string, string>>
 }
@@ -48,6 +50,7 @@ export function updateFilters(
 ): UpdateFilters {
   const changed = (): void => {
     showTimes()
+    showWhose()
     onChange()
   }
   // A link to the owner's page cannot ask for the types, so its reader is not offered a choice.
@@ -64,8 +67,8 @@ export function updateFilters(
   const span = choice(spans, changed)
   const [from, to] = [timeField(changed), timeField(changed)]
   const key = searchField({
-    label: 'Ordering key',
-    placeholder: 'chat.id=42',
+    label: 'Chat, user or key',
+    placeholder: '7003 or chat.id=7003',
     value: asked.get('ordering_key'),
     onchange: changed,
   })
@@ -80,6 +83,11 @@ export function updateFilters(
     ends.hidden = times.hidden
   }
   showTimes()
+  function showWhose(): void {
+    const { note = '', isWrong } = whoseUpdates(key.input.value)
+    key.note(note, isWrong)
+  }
+  showWhose()
   // A page without the list shows all types, and the poll of the panel says that the server is in trouble.
   if (hasTypes) {
     api.call('listUpdateTypes', {}).then(
@@ -96,15 +104,20 @@ export function updateFilters(
       ends,
       key.root,
     ],
-    selection: () => ({
-      state: stateNames.find((each) => each === state.value),
-      type: type.value || undefined,
-      ordering_key: key.input.value || undefined,
-      ...timesOf(span.value, { nowS: clock.nowMs() / 1_000, from: from.value, to: to.value }),
-    }),
+    selection() {
+      const { user, ordering_key: orderingKey, isWrong } = whoseUpdates(key.input.value)
+      if (isWrong === true) return undefined
+      return {
+        state: stateNames.find((each) => each === state.value),
+        type: type.value || undefined,
+        ...(user === undefined ? {} : { user }),
+        ordering_key: orderingKey,
+        ...timesOf(span.value, { nowS: clock.nowMs() / 1_000, from: from.value, to: to.value }),
+      }
+    },
     address: () => ({
       ...Object.fromEntries(Object.entries(kept).map(([name, { value }]) => [name, value])),
-      ordering_key: key.input.value,
+      ordering_key: key.input.value.trim(),
     }),
   }
 }

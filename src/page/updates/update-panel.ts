@@ -14,6 +14,7 @@ import { botHash } from '../frame/page-route.ts'
 import type { ResultShape, WholeUpdateShape } from '../frame/shapes.ts'
 import { readableUpdate } from './readable-update.ts'
 import { updateTones } from './update-filters.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 3_000
 
@@ -30,25 +31,27 @@ export function updatePanel(
   const { api, may, poll } = context
   const input = { ...ofQueue(queue, {}), update_id: updateId }
   const result = statusLine('error note', 'alert')
-  const place = element('div', {}, element('div', { class: 'skeleton' }))
+  const waiting = waitingFor()
+  const place = element('div', {}, waiting.root)
   const title = element('h2', {}, `Update ${updateId}`)
   let update: ShownUpdate | undefined
   let shown = ''
   const acts = updateActs(context, { queue, updateId, updateOf: () => update })
   const run = (act: () => Promise<string>) => () => result.run(act)
-  const again = buttonElement('Send again', run(acts.sendAgain), { style: 'primary' })
+  const again = buttonElement('Deliver again', run(acts.sendAgain), { style: 'primary' })
   const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
   const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
   const deliver = buttonElement('Deliver now', run(acts.deliverNow))
   // The command needs a key, which the holder of a link to the owner's page does not have.
   copy.hidden = !may('read')
-  again.hidden = !may('push') && !may('replay')
+  again.hidden = true
   deliver.hidden = true
   drop.hidden = !may('manage')
   poll(pauseMs, async () => {
     try {
       const { text, value } = await api.read('getUpdate', input)
       update = { ...value, text: updateIn(text) }
+      waiting.done()
       if (text !== shown) place.replaceChildren(...partsOf(context, queue, update))
       shown = text
       // What waits for its retry can be tried at once.
@@ -58,6 +61,7 @@ export function updatePanel(
       result.say('')
     } catch (error) {
       if (isTrouble(error)) throw error
+      waiting.done()
       update = undefined
       shown = ''
       place.replaceChildren()
@@ -65,7 +69,7 @@ export function updatePanel(
     } finally {
       for (const button of [again, copy, drop, deliver]) button.disabled = update === undefined
     }
-  })
+  }, waiting)
   const back = element('a', { href: botHash(queue, 'updates') }, 'All updates')
   const head = element(
     'div',
@@ -156,14 +160,14 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
       const update = updateOf()
       if (update === undefined) return ''
       const isWanted = await ask({
-        title: `Push update ${updateId} again?`,
+        title: `Deliver update ${updateId} again?`,
         text: 'It gets a new id, after everything that is pending. The bot gets its contents once more.',
-        action: 'Send again',
+        action: 'Deliver again',
       })
       if (!isWanted) return ''
       const pushed = await pushAgain(context, queue, update)
       if (!('update_id' in pushed)) return 'The bot does not want updates of this type.'
-      toast(['Pushed again as update ', updateLink(queue, pushed.update_id), '.'])
+      toast(['It is delivered again as update ', updateLink(queue, pushed.update_id), '.'])
       location.hash = botHash(queue, 'updates', pushed.update_id)
       return ''
     },
@@ -193,17 +197,18 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
   }
 }
 
+/** What waits is delivered anyway, or at once with `Deliver now`. */
 function mayPushAgain({ may }: PageContext, { state }: WholeUpdateShape): boolean {
-  return may('push') || may('manage') || (may('replay') && state !== 'pending')
+  return state !== 'pending' && (may('push') || may('replay'))
 }
 
-/** A server that has kept the update pushes it itself; one that waits still is pushed from here. */
+/** The server pushes what it has kept itself; for a key that only pushes, it is pushed from here. */
 async function pushAgain(
   { api, may }: PageContext,
   queue: BotQueueName,
-  { update_id: id, state, text, ordering_key: key }: ShownUpdate,
+  { update_id: id, text, ordering_key: key }: ShownUpdate,
 ): Promise<ResultShape<'pushUpdate'>> {
-  if (state !== 'pending' && may('replay')) {
+  if (may('replay')) {
     return api.call('replayUpdate', { ...ofQueue(queue, {}), update_id: id })
   }
   return api.call('pushUpdate', ofQueue(queue, { ordering_key: key }), { raw: text })

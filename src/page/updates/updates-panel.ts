@@ -14,6 +14,8 @@ import { replaysPanel } from '../bot/replays-panel.ts'
 import type { UpdateShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
 import { updateFilters, updateTones } from './update-filters.ts'
+import { waitingFor } from '../elements/waiting.ts'
+import { whatCell, whoCell, whoHint } from './excerpt-cells.ts'
 
 const pauseMs = 5_000
 /** Chosen: fits on two screens; the next ones follow on request. */
@@ -28,41 +30,59 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   let next: number | null = null
   const result = statusLine('faint')
   const none = noUpdates(may('read'))
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const filters = updateFilters(context, () => ask())
   const newest = buttonElement('Newest', () => turn(beforeAll), { style: 'quiet' })
   const older = buttonElement('Older', () => turn(next ?? beforeAll), { style: 'quiet' })
   const replays = replaysPanel(context, queue)
-  const replay = buttonElement('Replay these', () =>
-    result.run(() => replays.start(filters.selection())),
+  const replay = buttonElement('Deliver these again', () =>
+    result.run(() => replays.start(filters.selection() ?? {})),
   )
   const erase = buttonElement(
-    'Erase this key',
+    'Erase these',
     () =>
-      result.run(() =>
-        eraseKey(context, queue, { ordering_key: filters.selection().ordering_key ?? '' }),
-      ),
+      result.run(() => {
+        const { user, ordering_key: key = '' } = filters.selection() ?? {}
+        return eraseKey(context, queue, user === undefined ? { ordering_key: key } : { user })
+      }),
     { style: 'danger' },
   )
   const showActs = (): void => {
-    const { state, ordering_key: key } = filters.selection()
-    replay.hidden = !may('replay') || state === 'pending'
-    erase.hidden = !may('manage') || key === undefined
+    const selected = filters.selection()
+    const { state, ordering_key: key, user } = selected ?? {}
+    // A job of the server selects by keys, and not by whom the updates name.
+    const isReplayed = selected !== undefined && state !== 'pending' && user === undefined
+    replay.hidden = !may('replay') || !isReplayed
+    erase.hidden = !may('manage') || (key === undefined && user === undefined)
   }
   showActs()
   const table = dataTable('Updates', columnsOf(clock, queue))
 
   async function refresh(): Promise<string> {
-    const query = { ...filters.selection(), limit: perPage, before }
+    const selected = filters.selection()
+    if (selected === undefined) {
+      showNothing()
+      return ''
+    }
+    const query = { ...selected, limit: perPage, before, excerpt: true }
     const found = await api.call('listUpdates', ofQueue(queue, query))
     next = found.next
-    waiting.hidden = true
+    waiting.done()
     none.hidden = found.updates.length > 0 || next !== null
     newest.hidden = before === beforeAll
     older.hidden = next === null
     table.show(found.updates)
     const isShort = found.updates.length < perPage && next !== null
     return isShort ? 'The server has looked at 2,000 updates. Older ones may match, too.' : ''
+  }
+
+  /** The field says why. */
+  function showNothing(): void {
+    waiting.done()
+    none.hidden = true
+    newest.hidden = true
+    older.hidden = true
+    table.show([])
   }
 
   function ask(): void {
@@ -73,17 +93,17 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
 
   function turn(to: number): void {
     before = to
-    result.run(refresh)
+    hurry()
   }
 
-  poll(pauseMs, () => refresh().then(result.say))
+  const hurry = poll(pauseMs, () => refresh().then(result.say), waiting)
   const controls = element(
     'div',
     { class: 'controls' },
     ...filters.fields,
     buttonsElement(newest, older, replay, erase),
   )
-  const list = cardElement('Updates', controls, result.root, waiting, none, table.root)
+  const list = cardElement('Updates', controls, result.root, waiting.root, none, table.root)
   return element('div', {}, replays.root, list)
 }
 
@@ -110,7 +130,8 @@ function columnsOf(
     { title: 'Update', cell: linkOf },
     { title: 'State', cell: ({ state }) => badgeElement(state, updateTones[state]) },
     { title: 'Type', cell: ({ type }) => type, style: 'wide' },
-    { title: 'Ordering key', cell: (update) => update.ordering_key, style: 'name wide' },
+    { title: 'From', cell: whoCell, hint: whoHint, style: 'name' },
+    { title: 'What', cell: whatCell, style: 'excerpt' },
     { title: 'Pushed', cell: ({ accepted }) => timeElement(clock, accepted), style: 'number' },
     { title: 'Left', cell: ({ left }) => timeElement(clock, left), style: 'number' },
     { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },

@@ -38,6 +38,25 @@ export function findLastMember(json: Buffer, open: number, name: Buffer): number
   return last
 }
 
+/**
+ * Calls `visit` with each member of an object.
+ *
+ * @param visit - gets where its key is, without the quotes, and the position of its value
+ */
+export function eachMember(
+  json: Buffer,
+  open: number,
+  visit: (key: { readonly start: number; readonly end: number }, value: number) => void,
+): void {
+  let at = skipSpace(json, open + 1)
+  while (json[at] === quote) {
+    const keyEnd = skipString(json, at)
+    const value = skipSpace(json, skipSpace(json, keyEnd) + 1)
+    visit({ start: at + 1, end: keyEnd - 1 }, value)
+    at = nextKey(json, value)
+  }
+}
+
 /** Finds the next member with this key from the key at `from` on. */
 function findFrom(json: Buffer, from: number, name: Buffer): number {
   let at = from

@@ -107,22 +107,31 @@ export class DeadLetters {
   /**
    * Returns dead letters with ids above `after`, in ascending order, and the total number.
    *
-   * @param page - the page; `limit` is the maximum number of dead letters
+   * @param page - the page; `limit` is the maximum number of dead letters, and `isMeant` tells which are wanted
+   * @param shownOf - returns what is held of each, without its text
    * @param payer - pays for each read
    */
-  async list(
-    page: { readonly after: number; readonly limit: number },
+  async list<Shown>(
+    {
+      isMeant = () => true,
+      ...page
+    }: {
+      readonly after: number
+      readonly limit: number
+      readonly isMeant?: ((letter: StoredDeadLetter) => boolean) | undefined
+    },
+    shownOf: (letter: StoredDeadLetter) => Shown,
     payer?: LookPayer,
-  ): Promise<{ readonly deadLetters: readonly DeadLetterSummary[]; readonly total: number }> {
+  ): Promise<{ readonly deadLetters: readonly Shown[]; readonly total: number }> {
     await this.removeOld()
-    const deadLetters: DeadLetterSummary[] = []
+    const deadLetters: Shown[] = []
     let from = page.after + 1
     while (deadLetters.length < page.limit && from < updateIdEnd) {
       const limit = page.limit - deadLetters.length
       await payer?.turn()
       const read = await this.read({ from, to: updateIdEnd, limit })
       payer?.charge(lookCostMs(read.deadLetters))
-      for (const deadLetter of read.deadLetters) deadLetters.push(summaryOf(deadLetter))
+      for (const letter of read.deadLetters) if (isMeant(letter)) deadLetters.push(shownOf(letter))
       from = read.next
     }
     return { deadLetters, total: this.#index.count }

@@ -18,6 +18,7 @@ import type { Shard } from '../../shard/shard.ts'
 import type {
   IdRange,
   KeptRun,
+  StoredDeadLetter,
   StoredLeftUpdate,
   StoredUpdate,
 } from '../../shard/records/stored-records.ts'
@@ -43,6 +44,8 @@ export interface UpdateFilter {
   readonly hasKey?: ((storedKey: string) => boolean) | undefined
   /** Tells whether a text as it is stored is wanted. */
   readonly hasText?: ((text: Buffer) => boolean) | undefined
+  /** Tells whether a dead letter is wanted, by what it has died of. With the state `dead` only. */
+  readonly hasDiedOf?: ((letter: StoredDeadLetter) => boolean) | undefined
   /** Accepted at this wall time in seconds, or later. */
   readonly sinceS?: number | undefined
   /** Accepted before this wall time in seconds. */
@@ -118,7 +121,7 @@ export class LookBack {
     for (let looked = 0; looked < lookedAtMax && from < to; ) {
       const range = { from, to, limit: lookPageRecords }
       const read = await (filter.state === 'dead'
-        ? this.#deadPage(range, payer)
+        ? this.#deadPage(range, filter, payer)
         : this.#page(range, payer))
       for (const update of read.updates) {
         looked += 1
@@ -178,13 +181,18 @@ export class LookBack {
   }
 
   /** Reads dead letters alone: they may be far apart, and what lies between them is not read. */
-  async #deadPage(range: Omit<IdRange, 'queue'>, payer?: LookPayer): Promise<PageRead> {
+  async #deadPage(
+    range: Omit<IdRange, 'queue'>,
+    { hasDiedOf = () => true }: UpdateFilter,
+    payer?: LookPayer,
+  ): Promise<PageRead> {
     await payer?.turn()
     const { shard, id: queue } = this.#stored
     const page = { ...range, queue, bytesMax: lookPageBytes }
     const { deadLetters, next } = await shard.readDeadLetters(page)
     payer?.charge(lookCostMs(deadLetters))
-    return { updates: deadLetters.map((update) => leftUpdate(update, 'dead')), next }
+    const wanted = deadLetters.filter((letter) => hasDiedOf(letter))
+    return { updates: wanted.map((update) => leftUpdate(update, 'dead')), next }
   }
 
   /** Reads all kinds of records of a range of ids, as far as each of them was read. */

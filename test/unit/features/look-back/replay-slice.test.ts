@@ -6,6 +6,7 @@ import { deadLetterLifeMs, deadLettersPerRead } from '../../../../src/kit/limits
 import { kinds } from '../../../../src/shard/kinds.ts'
 import { MemoryStore } from '../../../support/store/memory-store.ts'
 import { encodeQueueState } from '../../../../src/shard/records/record.ts'
+import { summaryOf } from '../../../../src/queue/kept/dead-letters.ts'
 import { updateIdRenumber, type UpdateQueue } from '../../../../src/queue/update-queue.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../../support/store/faulty-store.ts'
@@ -64,7 +65,7 @@ test('a replay is a new update at the end, with the old bytes and key, and lives
   assert.equal(update?.body().toString(), `{"update_id":${id},"message":{"n":1}}`)
   assert.equal(update?.orderingKey, '=k1')
   assert.equal(update?.expiresAtS, 1_800_000_001 + 86_400)
-  const left = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }))
+  const left = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }, summaryOf))
   assert.deepEqual(
     left.deadLetters.map(({ updateId }) => updateId),
     [ids[0]],
@@ -222,7 +223,7 @@ test('an update that is rejected again during a replay is a new dead letter and 
   }
   const { replayed } = await bots.wait(replayAll(bots))
   assert.equal(replayed.length, ids.length)
-  const { deadLetters } = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }))
+  const { deadLetters } = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }, summaryOf))
   assert.deepEqual(
     deadLetters.map(({ updateId }) => updateId),
     replayed.map(({ newUpdateId }) => newUpdateId),

@@ -13,7 +13,7 @@ class Reader {
   readonly clock = new FakeClock()
   readonly tail: TailStream
 
-  constructor(hasPayloads = false) {
+  constructor(hasPayloads = false, hasExcerpts = false) {
     this.tail = new TailStream(
       {
         write: (bytes) => {
@@ -25,7 +25,7 @@ class Reader {
         },
       },
       this.clock,
-      hasPayloads,
+      { payload: hasPayloads, excerpt: hasExcerpts },
       () => {
         this.ends += 1
       },

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterLifeMs, deadLettersPerRead } from '../../../../src/kit/limits.ts'
-import { deadLetterBytesMax, deadLettersMax } from '../../../../src/queue/kept/dead-letters.ts'
+import {
+  deadLetterBytesMax,
+  deadLettersMax,
+  summaryOf,
+} from '../../../../src/queue/kept/dead-letters.ts'
 import { lookedRecordCostMs } from '../../../../src/queue/kept/look-payer.ts'
 import { DiskEntry } from '../../../../src/queue/queued-update.ts'
 import { kinds } from '../../../../src/shard/kinds.ts'
@@ -47,7 +51,7 @@ function texts(count: number, bytes = 12): string[] {
 }
 
 async function listedIds(life: QueueLife, page = { after: 0, limit: 2_000 }): Promise<number[]> {
-  const { deadLetters } = await life.wait(life.queue.deadLetters.list(page))
+  const { deadLetters } = await life.wait(life.queue.deadLetters.list(page, summaryOf))
   return deadLetters.map(({ updateId }) => updateId)
 }
 
@@ -71,7 +75,7 @@ test('a lost update leaves the queue and is kept byte for byte, with reason and 
   const deadLetter = await life.wait(life.queue.deadLetters.get(id))
   assert.equal(deadLetter?.text.toString(), '"poll":{"q" : "\\u00e4 \u{1f600}"}')
   const { deadLetters, total } = await life.wait(
-    life.queue.deadLetters.list({ after: 0, limit: 9 }),
+    life.queue.deadLetters.list({ after: 0, limit: 9 }, summaryOf),
   )
   assert.equal(total, 1)
   assert.deepEqual(deadLetters, [
@@ -269,7 +273,7 @@ test('a dead letter of an earlier numbering is replaced by one with its id, and 
   await life.life.shard.commit(operations, { waited: true })
   assert.equal(life.counters.counts.dead_letters_evicted, 1)
   const { deadLetters, total } = await life.wait(
-    life.queue.deadLetters.list({ after: 0, limit: 9 }),
+    life.queue.deadLetters.list({ after: 0, limit: 9 }, summaryOf),
   )
   assert.deepEqual([total, deadLetters.length, deadLetters[0]?.orderingKey], [1, 1, 'new'])
 })
@@ -371,7 +375,7 @@ test('each read of a list is charged for its dead letters, and the next one wait
   await addDeadLetters(life, texts(count))
   const payer = new TestPayer()
   payer.isOver = 'waits'
-  const listing = life.queue.deadLetters.list({ after: 0, limit: count }, payer)
+  const listing = life.queue.deadLetters.list({ after: 0, limit: count }, summaryOf, payer)
   for (let reads = 0; reads < 3; reads++) {
     while (payer.waiting === 0) await life.clock.advance(10)
     assert.equal(payer.charges.length, reads)
