@@ -42,7 +42,9 @@ export const deadLetterOperations = declareOperations('dead letters', {
     }),
     result: () =>
       is.named('DeadLetterList', 'One page of the list.', {
-        dead_letters: is.list(is.named('DeadLetterSummary', { ...fields(), excerpt: is.optional(excerptSchema()) })),
+        dead_letters: is.list(
+          is.named('DeadLetterSummary', { ...fields(), excerpt: is.optional(excerptSchema()) }),
+        ),
         total: is.count('The number of all dead letters of the queue.'),
       }),
   },

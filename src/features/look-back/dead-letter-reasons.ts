@@ -79,9 +79,7 @@ export function diedOf({
   if (reason === undefined && error === undefined) return undefined
   return (letter) =>
     (reason === undefined || letter.reason === reason) &&
-    (error === undefined ||
-      errorClassOf(letter.lastError) === error ||
-      letter.lastError === error)
+    (error === undefined || errorClassOf(letter.lastError) === error || letter.lastError === error)
 }
 
 interface OpenGroup extends DeadReason {

@@ -55,15 +55,19 @@ export function attemptsPanel(
     },
   })
   let mode: QueueShape['mode'] | undefined
-  const hurry = poll(pauseMs, async () => {
-    if (mode !== 'webhook') return
-    const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
-    request = rest.request
-    waiting.done()
-    empty.hidden = attempts.length > 0
-    table.show(foldAttempts(attempts))
-    onRead?.(attempts)
-  }, waiting)
+  const hurry = poll(
+    pauseMs,
+    async () => {
+      if (mode !== 'webhook') return
+      const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
+      request = rest.request
+      waiting.done()
+      empty.hidden = attempts.length > 0
+      table.show(foldAttempts(attempts))
+      onRead?.(attempts)
+    },
+    waiting,
+  )
   const show = (now: QueueShape['mode']): void => {
     const isNew = mode !== now
     mode = now

@@ -1,6 +1,7 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
 import { updateIn } from '../../api/update-in.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { ifOlder } from '../frame/api-client.ts'
+import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import {
@@ -14,16 +15,28 @@ import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { type Message, statusLine } from '../elements/messages.ts'
-import type { DeadLetterShape } from '../frame/shapes.ts'
+import type { DeadGroupShape, DeadLetterShape } from '../frame/shapes.ts'
 import { readableUpdate } from '../updates/readable-update.ts'
+import {
+  deadLetterGroups,
+  type DeadLetterGroupsOptions,
+  lettersText,
+  reasonText,
+} from '../updates/dead-letter-groups.ts'
+import { whatCell, whoCell } from '../updates/excerpt-cells.ts'
+import { whoHint } from '../updates/excerpt-text.ts'
+import { waitingFor } from '../elements/waiting.ts'
 import { timeElement, updateLink } from '../elements/page-part.ts'
 
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
 const pauseMs = 5_000
+/** The server reads all letters of the queue for their reasons. */
+const reasonsPauseMs = 15_000
 
 export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTMLElement {
   const { api, ask, clock, may, poll, toast } = context
+  const only = groupFilter(context, () => turn(0))
   const acts = deadLetterActs(context, queue)
   /** The list begins above this id. */
   let after = 0
@@ -31,10 +44,12 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   let total = 0
   const count = statusLine('faint')
   const none = noLetters()
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const payload = element('pre', { tabindex: 0, 'aria-label': 'Payload', hidden: true })
-  const first = buttonElement('First page', () => turn(0), { style: 'quiet' })
-  const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
+  const [first, next] = pageButtons(
+    () => turn(0),
+    () => turn(lastId),
+  )
   const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
   const table = dataTable('Dead letters', [...columnsOf(clock, queue), actions])
   /** What is of use only if there are dead letters. */
@@ -46,10 +61,10 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   )
 
   async function refresh(): Promise<string> {
-    const input = ofQueue(queue, { limit: perPage, after })
+    const input = ofQueue(queue, { limit: perPage, after, excerpt: true, ...only.chosen() })
     const { dead_letters: letters, total: now } = await api.call('listDeadLetters', input)
     total = now
-    waiting.hidden = true
+    waiting.done()
     none.hidden = total > 0
     controls.hidden = total === 0
     payload.hidden ||= total === 0
@@ -57,18 +72,19 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     next.hidden = letters.length < perPage
     lastId = letters.at(-1)?.update_id ?? 0
     table.show(letters)
-    return total === 0 ? '' : countText(total)
+    return total === 0 ? '' : lettersText(total)
   }
 
   function turn(to: number): void {
     after = to
-    count.run(refresh)
+    hurry()
   }
 
   /** Acts, if the reader answers the question with yes, and says what was done. */
   function run(act: () => Promise<Message>, question?: Question): void {
     count.run(async () => {
       if (question === undefined || (await ask(question))) toast(await act())
+      groups.hurry()
       return refresh()
     })
   }
@@ -81,26 +97,113 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
       return refresh()
     }
     const question = { ...dropQuestion(1), title: `Drop dead letter ${id}?` }
-    const of = { of: id, style: 'small' }
-    const drop = { of: id, style: 'danger small' }
+    const [of, drop] = [
+      { of: id, style: 'small' },
+      { of: id, style: 'danger small' },
+    ]
     const shown = buttonElement('Show', () => count.run(show), of)
     return buttonsElement(
       shown,
-      may('replay') ? buttonElement('Replay', () => run(() => acts.replay(id)), of) : undefined,
+      may('replay')
+        ? buttonElement('Deliver again', () => run(() => acts.replay(id)), of)
+        : undefined,
       may('manage')
         ? buttonElement('Drop', () => run(() => acts.drop(id), question), drop)
         : undefined,
     )
   }
 
-  poll(pauseMs, () => refresh().then(count.say))
-  return cardElement('Dead letters', controls, waiting, none, payload, table.root)
+  const hurry = poll(pauseMs, () => refresh().then(count.say), waiting)
+  const groups = groupsCard(context, queue, { onShow: only.choose, onActed: () => hurry() })
+  const list = [controls, only.root, waiting.root, none, payload, table.root]
+  return element('div', {}, groups.root, cardElement('Dead letters', ...list))
 }
 
-/** The updates have filters, and replays with them. */
+interface GroupsCard {
+  readonly root: HTMLElement
+  readonly hurry: () => void
+}
+
+/** The reasons of the letters of this queue, if there are any. */
+function groupsCard(
+  context: PageContext,
+  queue: BotQueueName,
+  { onShow, onActed }: Required<DeadLetterGroupsOptions>,
+): GroupsCard {
+  const groups = deadLetterGroups(context, {
+    onShow,
+    onActed() {
+      hurry()
+      onActed()
+    },
+  })
+  const root = cardElement('By reason', groups.root)
+  root.hidden = true
+  const hurry = context.poll(reasonsPauseMs, async () => {
+    const input = ofQueue(queue, {})
+    const sums = await context.api.call('sumDeadLetters', input).catch(ifOlder)
+    // What was delivered again is said here, also if nothing is left.
+    root.hidden &&= (sums?.groups.length ?? 0) === 0
+    groups.show(sums?.groups ?? [])
+  })
+  return { root, hurry }
+}
+
+type GroupChoice = Pick<NonNullable<PageInput<'listDeadLetters'>['query']>, 'reason' | 'error'>
+
+interface GroupFilter {
+  readonly root: HTMLElement
+  readonly chosen: () => GroupChoice
+  readonly choose: (group: DeadGroupShape) => void
+}
+
+/** The letters of one reason, which the address keeps, as a link from the list of all bots has it. */
+function groupFilter(
+  { query, keepQuery }: Pick<PageContext, 'query' | 'keepQuery'>,
+  onChange: () => void,
+): GroupFilter {
+  const asked = query.get('reason')
+  let chosen: GroupChoice =
+    asked === 'expired' || asked === 'refused'
+      ? { reason: asked, error: query.get('error') ?? '' }
+      : {}
+  const text = element('span')
+  const set = (choice: GroupChoice): void => {
+    chosen = choice
+    const { reason, error = '' } = choice
+    root.hidden = reason === undefined
+    if (reason !== undefined) {
+      text.textContent = `Only: ${reasonText({ reason, error: error === '' ? null : error })}`
+    }
+  }
+  const change = (choice: GroupChoice): void => {
+    set(choice)
+    const { reason = '', error = '' } = choice
+    keepQuery({ reason, error })
+    onChange()
+  }
+  const all = buttonElement('All reasons', () => change({}), { style: 'small' })
+  const root = element('p', { class: 'controls', hidden: true }, text, all)
+  set(chosen)
+  return {
+    root,
+    chosen: () => chosen,
+    choose: ({ reason, error }) => change({ reason, error: error ?? '' }),
+  }
+}
+
+function pageButtons(onFirst: () => void, onNext: () => void): readonly [HTMLElement, HTMLElement] {
+  const style = 'quiet'
+  return [
+    buttonElement('First page', onFirst, { style }),
+    buttonElement('Next page', onNext, { style }),
+  ]
+}
+
+/** The updates have filters, and what these select can be delivered again. */
 function someLink(queue: BotQueueName): HTMLElement {
   const href = `${botHash(queue, 'updates')}?state=dead`
-  return element('a', { href, class: 'button' }, 'Replay some')
+  return element('a', { href, class: 'button' }, 'Deliver some again')
 }
 
 function noLetters(): HTMLElement {
@@ -133,7 +236,7 @@ function allButtons({ acts, run, totalOf, may, queue }: AllButtons): readonly Ch
   const drop = (): void => run(acts.dropAll, dropQuestion(totalOf()))
   return [
     may('replay') ? someLink(queue) : undefined,
-    may('replay') ? buttonElement('Replay all', replay, { style: 'primary' }) : undefined,
+    may('replay') ? buttonElement('Deliver all again', replay, { style: 'primary' }) : undefined,
     may('manage') ? buttonElement('Drop all', drop, { style: 'danger' }) : undefined,
   ]
 }
@@ -147,7 +250,7 @@ function deadLetterActs({ api }: PageContext, queue: BotQueueName): DeadLetterAc
     },
     async replay(id) {
       const replayed = await api.call('replayDeadLetter', { ...all, update_id: id })
-      return [`Update ${id} is pushed again as `, updateLink(queue, replayed.update_id), '.']
+      return [`Update ${id} is delivered again as `, updateLink(queue, replayed.update_id), '.']
     },
     async drop(id) {
       await api.call('dropDeadLetter', { ...all, update_id: id })
@@ -155,12 +258,12 @@ function deadLetterActs({ api }: PageContext, queue: BotQueueName): DeadLetterAc
     },
     async replayAll() {
       const { replayed, stopped } = await api.call('replayDeadLetters', all)
-      const text = `${countText(replayed.length)} pushed again.`
+      const text = `${lettersText(replayed.length)} delivered again.`
       return stopped === undefined ? text : `${text} Stopped: ${stopped.message}`
     },
     async dropAll() {
       const { removed } = await api.call('dropDeadLetters', all)
-      return `${countText(removed)} dropped.`
+      return `${lettersText(removed)} dropped.`
     },
   }
 }
@@ -172,31 +275,32 @@ function columnsOf(
   return [
     { title: 'Update', cell: ({ update_id: id }) => updateLink(queue, id), isHead: true },
     { title: 'Type', cell: ({ type }) => type, style: 'wide' },
-    { title: 'Reason', cell: ({ reason }) => reason, style: 'wide' },
-    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'From', cell: whoCell, hint: whoHint, style: 'name' },
+    { title: 'What', cell: whatCell, style: 'excerpt' },
+    { title: 'Died', cell: ({ time }) => timeElement(clock, time), style: 'number' },
     { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },
     { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number wide' },
-    { title: 'Last error', cell: (letter) => letter.last_error ?? '–', style: 'wrap wide' },
+    {
+      title: 'Why',
+      cell: ({ reason, last_error: error }) => reasonText({ reason, error }),
+      style: 'wrap wide',
+    },
   ]
 }
 
 function replayQuestion(total: number): Question {
   return {
-    title: `Push ${countText(total)} again?`,
+    title: `Deliver ${lettersText(total)} again?`,
     text: 'The oldest comes first. Each gets a new id, after everything that is pending.',
-    action: 'Replay all',
+    action: 'Deliver all again',
   }
 }
 
 function dropQuestion(count: number): Question {
   return {
-    title: `Drop ${countText(count)}?`,
+    title: `Drop ${lettersText(count)}?`,
     text: 'What is dropped cannot be restored.',
     action: count === 1 ? 'Drop it' : `Drop all ${formatCount(count)}`,
     isDanger: true,
   }
-}
-
-function countText(total: number): string {
-  return total === 1 ? '1 dead letter' : `${formatCount(total)} dead letters`
 }

@@ -63,24 +63,28 @@ export function queueView(
     }
     tab.show(bot)
   }
-  const hurry = poll(pauseMs, async () => {
-    try {
-      bot = await api.call('getBot', { id: queue.botId })
-      showNames(heading, queue, bot)
-      state.show(bot)
-      links.show(bot)
-      tabs.root.hidden = false
-      showTab()
-    } catch (error) {
-      // The page says that the server is in trouble; what was read before stays.
-      if (!isTrouble(error) || bot === undefined) state.fail(error)
-      if (!isTrouble(error) && bot === undefined) {
-        tabs.root.hidden = true
-        place.replaceChildren()
+  const hurry = poll(
+    pauseMs,
+    async () => {
+      try {
+        bot = await api.call('getBot', { id: queue.botId })
+        showNames(heading, queue, bot)
+        state.show(bot)
+        links.show(bot)
+        tabs.root.hidden = false
+        showTab()
+      } catch (error) {
+        // The page says that the server is in trouble; what was read before stays.
+        if (!isTrouble(error) || bot === undefined) state.fail(error)
+        if (!isTrouble(error) && bot === undefined) {
+          tabs.root.hidden = true
+          place.replaceChildren()
+        }
+        if (bot === undefined) throw error
       }
-      if (bot === undefined) throw error
-    }
-  }, waiting)
+    },
+    waiting,
+  )
   const root = element('div', {}, links.root, state.root, tabs.root, place)
   state.root.prepend(element('div', { class: 'heading' }, heading, state.actions))
   return {

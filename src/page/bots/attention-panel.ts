@@ -91,12 +91,16 @@ export function attentionPanel(
       ),
     )
   }
-  const hurry = poll(pauseMs, async () => {
-    if (summary === undefined) return
-    const sums = summary
-    const found = await troubledBots(api, sums)
-    show(found, sums)
-  }, waiting)
+  const hurry = poll(
+    pauseMs,
+    async () => {
+      if (summary === undefined) return
+      const sums = summary
+      const found = await troubledBots(api, sums)
+      show(found, sums)
+    },
+    waiting,
+  )
   const top = element('div', { class: 'heading' }, title, more)
   const root = element('section', { class: 'card arriving' }, top, well, waiting.root, list)
   atEnd(clock.after(arrivalMsMax, () => root.classList.remove('arriving')))

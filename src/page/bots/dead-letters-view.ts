@@ -1,13 +1,18 @@
-/** The bots with dead letters, those with the most first. */
+/** The dead letters of all bots: by their reasons, and the bots with the most. */
+import { ifOlder } from '../frame/api-client.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { formatCount, shardsText } from '../elements/format.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
-import type { ListedBotShape } from '../frame/shapes.ts'
+import type { AllDeadReasonsShape, ListedBotShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
+import { deadLetterGroups, lettersText } from '../updates/dead-letter-groups.ts'
+import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 5_000
+/** The server reads all dead letters for their reasons. Chosen: a night changes in minutes. */
+const reasonsPauseMs = 15_000
 /** Chosen: several screens. Who has more looks at those with the most. */
 const shownMax = 100
 
@@ -22,40 +27,79 @@ const columns: readonly Column<ListedBotShape>[] = [
   { title: 'Pending', style: 'number wide', cell: ({ pending }) => formatCount(pending) },
 ]
 
-export function deadLettersView({ api, poll }: PageContext): PageView {
+export function deadLettersView(context: PageContext): PageView {
+  const { api, poll } = context
   const count = statusLine('faint lead')
-  const waiting = element('div', { class: 'skeleton' })
+  const waiting = waitingFor()
   const none = emptyState({
     title: 'No dead letters.',
     text: 'An update that a webhook rejects for good, or that expires before it is delivered, is kept here, and can be delivered again.',
     isHidden: true,
   })
   const table = dataTable('Bots with dead letters', columns)
-  poll(pauseMs, async () => {
+  const refresh = async (): Promise<void> => {
     const query = { sort: 'dead_letters', details: true, limit: shownMax } as const
     const [{ bots, missing_shards: missing = [] }, { dead_letters: total }] = await Promise.all([
       api.call('listBots', { query }),
       api.call('getSummary', {}),
     ])
     const shown = bots.filter((bot) => (bot.dead_letters ?? 0) > 0)
-    waiting.hidden = true
+    waiting.done()
     none.hidden = shown.length > 0
     table.show(shown)
     const lack = missing.length > 0 ? ` The bots of ${shardsText(missing)} are missing.` : ''
     count.say(shown.length === 0 ? lack.trim() : `${totalText(total, shown.length)}${lack}`)
-  })
+  }
+  const hurryBots = poll(pauseMs, refresh, waiting)
   const root = element(
     'div',
     {},
     element('div', { class: 'heading' }, element('h1', {}, 'Dead letters')),
-    cardElement('Bots with dead letters', count.root, waiting, none, table.root),
+    reasonsCard(context, hurryBots),
+    cardElement('Bots with dead letters', count.root, waiting.root, none, table.root),
   )
   return { title: 'Dead letters', root }
 }
 
+function reasonsCard(context: PageContext, onActed: () => void): HTMLElement {
+  const { api, poll } = context
+  const waiting = waitingFor()
+  const said = statusLine('faint lead')
+  const groups = deadLetterGroups(context, {
+    onActed() {
+      hurry()
+      onActed()
+    },
+  })
+  const root = cardElement('By reason', said.root, waiting.root, groups.root)
+  const refresh = async (): Promise<void> => {
+    const sums = await api.call('sumAllDeadLetters', {}).catch(ifOlder)
+    waiting.done()
+    root.hidden = sums === undefined
+    groups.show(sums?.groups ?? [])
+    said.say(sums === undefined ? '' : partText(sums))
+  }
+  const hurry = poll(reasonsPauseMs, refresh, waiting)
+  return root
+}
+
+/** What the sums are of, if that is not all. */
+function partText({
+  groups,
+  looked_at: looked,
+  is_complete: isComplete,
+  missing_shards: missing = [],
+}: AllDeadReasonsShape): string {
+  return [
+    ...(groups.length === 0 && missing.length === 0 ? ['No dead letters.'] : []),
+    ...(isComplete ? [] : [`At least: the server has looked at ${lettersText(looked)}.`]),
+    ...(missing.length > 0 ? [`The bots of ${shardsText(missing)} are missing.`] : []),
+  ].join(' ')
+}
+
 /** The sum has the /test/ queues, too. */
 function totalText(total: number, bots: number): string {
-  const letters = total === 1 ? '1 dead letter' : `${formatCount(total)} dead letters`
+  const letters = lettersText(total)
   if (bots === shownMax) return `${letters}. The ${formatCount(bots)} bots with the most:`
   return `${letters} in all queues.`
 }

@@ -20,7 +20,7 @@ export interface Waiting {
 }
 
 export function waitingFor(): Waiting {
-  let again = (): void => undefined
+  let again = nothing
   let isDone = false
   const why = element('p', { role: 'alert' })
   const button = buttonElement(
@@ -53,3 +53,5 @@ export function waitingFor(): Waiting {
     },
   }
 }
+
+function nothing(): void {}

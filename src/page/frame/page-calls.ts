@@ -58,6 +58,8 @@ export const pageCalls = {
   removeSigningKey: `DELETE ${signingKeys}/:key_id`,
   removeSigningKeys: `DELETE ${signingKeys}`,
   listDeadLetters: `GET ${deadLetters}`,
+  sumDeadLetters: `GET ${deadLetters}/reasons`,
+  sumAllDeadLetters: 'GET /v1/dead-letters/reasons',
   getDeadLetter: `GET ${deadLetters}/:update_id`,
   dropDeadLetters: `DELETE ${deadLetters}`,
   dropDeadLetter: `DELETE ${deadLetters}/:update_id`,

@@ -86,7 +86,11 @@ interface AuditFilters {
 }
 
 function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilters {
-  const { root, input: bot, note } = searchField({
+  const {
+    root,
+    input: bot,
+    note,
+  } = searchField({
     label: 'Bot',
     placeholder: 'Id of a bot',
     value: query.get('bot'),
@@ -106,7 +110,12 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
     selection() {
       const asked = address()
       const isWrong = !/^\d*$/.test(asked.bot)
-      note(isWrong ? 'A bot is found by its id in digits, the part of its token before the colon.' : '', isWrong)
+      note(
+        isWrong
+          ? 'A bot is found by its id in digits, the part of its token before the colon.'
+          : '',
+        isWrong,
+      )
       if (isWrong) return undefined
       return {
         bot: asked.bot === '' ? undefined : Number(asked.bot),

@@ -101,10 +101,7 @@ export function eventsView(context: PageContext): PageView {
     refusedText,
     on: {
       ...Object.fromEntries(types.map((each) => [each, add])),
-      missed: (data) => {
-        const { count }: { readonly count: number } = JSON.parse(data)
-        state.say(`${formatCount(count)} events were left out.`)
-      },
+      missed: (data) => state.say(missedText(data)),
     },
     onBegin: () => {
       events = []
@@ -129,6 +126,11 @@ export function eventsView(context: PageContext): PageView {
     ),
   )
   return { title: 'Events', root }
+}
+
+function missedText(data: string): string {
+  const { count }: { readonly count: number } = JSON.parse(data)
+  return `${formatCount(count)} events were left out.`
 }
 
 function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {

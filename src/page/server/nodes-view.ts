@@ -28,18 +28,22 @@ export function nodesView(context: PageContext): PageView {
   const waiting = waitingFor()
   const status = statusLine('banner')
   status.root.hidden = true
-  poll(pauseMs, async () => {
-    const [summary, metrics, readiness] = await Promise.all([
-      api.call('getSummary', {}).catch(ifOlder),
-      api.metrics().then(readMetricsText),
-      readinessOf(),
-    ])
-    waiting.done()
-    facts.show(factsOf({ summary, metrics, readiness }))
-    const text = readiness === undefined ? '' : readinessTexts(readiness).join(' ')
-    status.root.hidden = text === ''
-    status.say(text)
-  }, waiting)
+  poll(
+    pauseMs,
+    async () => {
+      const [summary, metrics, readiness] = await Promise.all([
+        api.call('getSummary', {}).catch(ifOlder),
+        api.metrics().then(readMetricsText),
+        readinessOf(),
+      ])
+      waiting.done()
+      facts.show(factsOf({ summary, metrics, readiness }))
+      const text = readiness === undefined ? '' : readinessTexts(readiness).join(' ')
+      status.root.hidden = text === ''
+      status.say(text)
+    },
+    waiting,
+  )
   const heading = element('div', { class: 'heading' }, element('h1', {}, 'Nodes'))
   const server = cardElement('Server', waiting.root, facts.root)
   const root = element('div', {}, heading, status.root, nodesPanel(context), server)

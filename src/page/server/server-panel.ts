@@ -50,21 +50,25 @@ export function serverPanel(
   status.root.hidden = true
   const tiles = serverTiles(onFailing)
   const meter = new RateMeter(rateNames)
-  poll(pauseMs, async () => {
-    const [summary, metrics, readiness] = await Promise.all([
-      api.call('getSummary', {}).catch(ifOlder),
-      api.metrics().then(readMetricsText),
-      readinessOf(),
-    ])
-    const state = { summary, metrics, readiness }
-    const atMs = clock.nowMs()
-    const rates = meter.add({ atMs, counts: countsOf(state) })
-    tiles.show({ summary, rates })
-    onSummary(summary)
-    const text = statusText(state)
-    status.root.hidden = text === ''
-    status.say(text)
-  }, waiting)
+  poll(
+    pauseMs,
+    async () => {
+      const [summary, metrics, readiness] = await Promise.all([
+        api.call('getSummary', {}).catch(ifOlder),
+        api.metrics().then(readMetricsText),
+        readinessOf(),
+      ])
+      const state = { summary, metrics, readiness }
+      const atMs = clock.nowMs()
+      const rates = meter.add({ atMs, counts: countsOf(state) })
+      tiles.show({ summary, rates })
+      onSummary(summary)
+      const text = statusText(state)
+      status.root.hidden = text === ''
+      status.say(text)
+    },
+    waiting,
+  )
   return [status.root, tiles.root]
 }
 

@@ -1,7 +1,7 @@
 /** Updates as people read them. Pure. */
 import { updateIn } from '../../api/update-in.ts'
 import { formatBytes } from '../elements/format.ts'
-import { type ExcerptShape, excerptText } from './excerpt-cells.ts'
+import { type ExcerptShape, excerptText } from './excerpt-text.ts'
 
 /**
  * Returns an update with a line for each field. Only what is between its tokens changes, so each number keeps its digits:

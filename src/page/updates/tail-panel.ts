@@ -45,7 +45,8 @@ export function tailPanel(
     listener.confirmedBelow(below)
   }
   const tail = serverEvents(context, {
-    targetOf: () => pageCall('tailQueue', ofQueue(queue, { payload: hasPayloads.checked, excerpt: true })).target,
+    targetOf: () =>
+      pageCall('tailQueue', ofQueue(queue, { payload: hasPayloads.checked, excerpt: true })).target,
     say: state.say,
     connectedText: 'Connected: new updates appear here.',
     refusedText:

@@ -6,11 +6,14 @@ import { unixSecondsOf } from '../elements/browser-clock.ts'
 import { element } from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import { searchField } from '../elements/fields.ts'
+import { type SearchField, searchField } from '../elements/fields.ts'
 import { whoseUpdates } from './whose-updates.ts'
 
 type Query = NonNullable<PageInput<'listUpdates'>['query']>
-export type UpdateSelection = Pick<Query, 'state' | 'type' | 'user' | 'ordering_key' | 'since' | 'until'>
+export type UpdateSelection = Pick<
+  Query,
+  'state' | 'type' | 'user' | 'ordering_key' | 'since' | 'until'
+>
 type UpdateState = NonNullable<Query['state']>
 
 /** How good each state is, as the style knows it. The compiler knows when one is missing. */
@@ -50,7 +53,7 @@ export function updateFilters(
 ): UpdateFilters {
   const changed = (): void => {
     showTimes()
-    showWhose()
+    showWhose(key)
     onChange()
   }
   // A link to the owner's page cannot ask for the types, so its reader is not offered a choice.
@@ -83,11 +86,7 @@ export function updateFilters(
     ends.hidden = times.hidden
   }
   showTimes()
-  function showWhose(): void {
-    const { note = '', isWrong } = whoseUpdates(key.input.value)
-    key.note(note, isWrong)
-  }
-  showWhose()
+  showWhose(key)
   // A page without the list shows all types, and the poll of the panel says that the server is in trouble.
   if (hasTypes) {
     api.call('listUpdateTypes', {}).then(
@@ -120,6 +119,12 @@ export function updateFilters(
       ordering_key: key.input.value.trim(),
     }),
   }
+}
+
+/** Says beside the field what is meant, or that nothing can be. */
+function showWhose({ input, note }: SearchField): void {
+  const whose = whoseUpdates(input.value)
+  note(whose.note ?? '', whose.isWrong)
 }
 
 interface Times {

@@ -47,29 +47,33 @@ export function updatePanel(
   again.hidden = true
   deliver.hidden = true
   drop.hidden = !may('manage')
-  poll(pauseMs, async () => {
-    try {
-      const { text, value } = await api.read('getUpdate', input)
-      update = { ...value, text: updateIn(text) }
-      waiting.done()
-      if (text !== shown) place.replaceChildren(...partsOf(context, queue, update))
-      shown = text
-      // What waits for its retry can be tried at once.
-      const isRetried = update.state === 'pending' && update.latest_attempts.length > 0
-      deliver.hidden = !may('manage') || !isRetried
-      again.hidden = !mayPushAgain(context, update)
-      result.say('')
-    } catch (error) {
-      if (isTrouble(error)) throw error
-      waiting.done()
-      update = undefined
-      shown = ''
-      place.replaceChildren()
-      result.say(errorText(error))
-    } finally {
-      for (const button of [again, copy, drop, deliver]) button.disabled = update === undefined
-    }
-  }, waiting)
+  poll(
+    pauseMs,
+    async () => {
+      try {
+        const { text, value } = await api.read('getUpdate', input)
+        update = { ...value, text: updateIn(text) }
+        waiting.done()
+        if (text !== shown) place.replaceChildren(...partsOf(context, queue, update))
+        shown = text
+        // What waits for its retry can be tried at once.
+        const isRetried = update.state === 'pending' && update.latest_attempts.length > 0
+        deliver.hidden = !may('manage') || !isRetried
+        again.hidden = !mayPushAgain(context, update)
+        result.say('')
+      } catch (error) {
+        if (isTrouble(error)) throw error
+        waiting.done()
+        update = undefined
+        shown = ''
+        place.replaceChildren()
+        result.say(errorText(error))
+      } finally {
+        for (const button of [again, copy, drop, deliver]) button.disabled = update === undefined
+      }
+    },
+    waiting,
+  )
   const back = element('a', { href: botHash(queue, 'updates') }, 'All updates')
   const head = element(
     'div',

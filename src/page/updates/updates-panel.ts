@@ -6,16 +6,17 @@ import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
-import { eraseKey } from '../bot/erase-key.ts'
+import { type Erased, eraseKey } from '../bot/erase-key.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { replaysPanel } from '../bot/replays-panel.ts'
 import type { UpdateShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
-import { updateFilters, updateTones } from './update-filters.ts'
+import { updateFilters, type UpdateSelection, updateTones } from './update-filters.ts'
 import { waitingFor } from '../elements/waiting.ts'
-import { whatCell, whoCell, whoHint } from './excerpt-cells.ts'
+import { whatCell, whoCell } from './excerpt-cells.ts'
+import { whoHint } from './excerpt-text.ts'
 
 const pauseMs = 5_000
 /** Chosen: fits on two screens; the next ones follow on request. */
@@ -40,11 +41,7 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   )
   const erase = buttonElement(
     'Erase these',
-    () =>
-      result.run(() => {
-        const { user, ordering_key: key = '' } = filters.selection() ?? {}
-        return eraseKey(context, queue, user === undefined ? { ordering_key: key } : { user })
-      }),
+    () => result.run(() => eraseKey(context, queue, erasedBy(filters.selection()))),
     { style: 'danger' },
   )
   const showActs = (): void => {
@@ -105,6 +102,10 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   )
   const list = cardElement('Updates', controls, result.root, waiting.root, none, table.root)
   return element('div', {}, replays.root, list)
+}
+
+function erasedBy({ user, ordering_key: key = '' }: UpdateSelection = {}): Erased {
+  return user === undefined ? { ordering_key: key } : { user }
 }
 
 /** @param hasKey - whether the reader has a key, and not just a link */

@@ -21,9 +21,9 @@ export function whoseUpdates(typed: string): Whose {
   if (idPattern.test(text)) return { user: text }
   const [, , id] = pathOfId.exec(text) ?? []
   if (id !== undefined) return idPattern.test(id) ? { ordering_key: text } : wrong(id)
-  if (/^-?\d+$/.test(text) || /^@|\s/.test(text)) return wrong(text)
-  // Whoever writes a path knows that it is a key.
+  // Whoever writes a path, or a key as it is stored, knows that it is a key.
   if (text.includes('=')) return { ordering_key: text }
+  if (/^-?\d+$/.test(text) || /^@|\s/.test(text)) return wrong(text)
   return {
     ordering_key: text,
     note: 'Taken for an ordering key. A chat or a user is found by its id, such as 7003.',

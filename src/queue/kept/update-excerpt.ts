@@ -39,22 +39,18 @@ const backslash = 0x5c
 const openBrace = 0x7b
 
 /** Where the words are, the first that is there. */
-const textNames = ['text', 'caption', 'data', 'query', 'question', 'invoice_payload', 'emoji']
-const fromNames = ['from', 'sender_chat', 'user', 'actor_chat', 'voter_chat']
+const textNames = words('text caption data query question invoice_payload emoji')
+const fromNames = words('from sender_chat user actor_chat voter_chat')
 /** What a message may have in place of text. One that comes with others stands before them: a venue has a location. */
-const contentNames = [
-  ...['animation', 'venue', 'photo', 'video', 'audio', 'voice', 'video_note', 'sticker'],
-  ...['document', 'paid_media', 'story', 'contact', 'location', 'poll', 'dice', 'game', 'checklist'],
-  ...['invoice', 'successful_payment', 'refunded_payment', 'web_app_data', 'users_shared'],
-  ...['chat_shared', 'pinned_message', 'new_chat_members', 'left_chat_member', 'new_chat_title'],
-  ...['new_chat_photo', 'delete_chat_photo', 'group_chat_created', 'supergroup_chat_created'],
-  ...['channel_chat_created', 'migrate_to_chat_id', 'migrate_from_chat_id', 'giveaway'],
-  ...['forum_topic_created', 'video_chat_started', 'video_chat_ended', 'boost_added', 'gift'],
-]
-const insideNames = ['message', 'new_chat_member', 'poll', 'sticker', 'dice']
-const payloadNames = new Set([
-  ...[...textNames, ...fromNames, ...contentNames, ...insideNames, 'chat', 'new_reaction'],
-])
+const contentNames = words(
+  `animation venue photo video audio voice video_note sticker document paid_media story contact location poll dice game
+  checklist invoice successful_payment refunded_payment web_app_data users_shared chat_shared pinned_message new_chat_members
+  left_chat_member new_chat_title new_chat_photo delete_chat_photo group_chat_created supergroup_chat_created
+  channel_chat_created migrate_to_chat_id migrate_from_chat_id giveaway forum_topic_created video_chat_started
+  video_chat_ended boost_added gift`,
+)
+const otherNames = words('message new_chat_member new_reaction chat')
+const payloadNames = new Set([textNames, fromNames, contentNames, otherNames].flat())
 const partyNames = new Set(['id', 'title', 'first_name', 'last_name', 'username'])
 
 /** The positions of the values of an object, by their names. */
@@ -69,12 +65,12 @@ export function excerptOf(text: Buffer): UpdateExcerpt {
   const from = partyAt(text, firstOf(own, fromNames))
   const chat = partyAt(text, own.get('chat') ?? message.get('chat') ?? -1)
   const content = contentOf(text, own)
-  const words = wordsOf(text, own)
+  const said = wordsOf(text, own)
   return {
     ...(from === undefined ? {} : { from }),
     ...(chat === undefined ? {} : { chat }),
     ...(content === undefined ? {} : { content }),
-    ...(words === '' ? {} : { text: words }),
+    ...(said === '' ? {} : { text: said }),
   }
 }
 
@@ -100,9 +96,9 @@ function partyAt(text: Buffer, at: number): ExcerptParty | undefined {
   const idAt = places.get('id')
   if (idAt === undefined) return undefined
   const id = numberText(text, idAt, Math.min(skipValue(text, idAt), idAt + nameLengthMax))
-  const words = (name: string): string => stringAt(text, places.get(name), nameLengthMax)
-  const name = words('title') || `${words('first_name')} ${words('last_name')}`.trim()
-  const username = words('username')
+  const said = (name: string): string => stringAt(text, places.get(name), nameLengthMax)
+  const name = said('title') || `${said('first_name')} ${said('last_name')}`.trim()
+  const username = said('username')
   return {
     id,
     ...(name === '' ? {} : { name }),
@@ -131,7 +127,10 @@ function placesIn(text: Buffer, open: number, names: ReadonlySet<string>): Place
 function stringAt(text: Buffer, at: number | undefined, lengthMax: number): string {
   if (at === undefined || text[at] !== quote) return ''
   const end = skipString(text, at) - 1
-  const cut = Math.min(end, wholeUntil(text, at + 1, at + 1 + (lengthMax + 1) * bytesPerCharacterMax))
+  const cut = Math.min(
+    end,
+    wholeUntil(text, at + 1, at + 1 + (lengthMax + 1) * bytesPerCharacterMax),
+  )
   const parsed: unknown = JSON.parse(`"${text.toString('utf8', at + 1, cut)}"`)
   const line = String(parsed).replaceAll(/\s+/gu, ' ').trim()
   const characters = Array.from(line)
@@ -148,4 +147,8 @@ function wholeUntil(text: Buffer, start: number, end: number): number {
     at += length
   }
   return at
+}
+
+function words(text: string): readonly string[] {
+  return text.split(/\s+/)
 }

@@ -223,7 +223,9 @@ test('an update that is rejected again during a replay is a new dead letter and 
   }
   const { replayed } = await bots.wait(replayAll(bots))
   assert.equal(replayed.length, ids.length)
-  const { deadLetters } = await bots.wait(updates.deadLetters.list({ after: 0, limit: 9 }, summaryOf))
+  const { deadLetters } = await bots.wait(
+    updates.deadLetters.list({ after: 0, limit: 9 }, summaryOf),
+  )
   assert.deepEqual(
     deadLetters.map(({ updateId }) => updateId),
     replayed.map(({ newUpdateId }) => newUpdateId),

@@ -64,3 +64,13 @@ test('a view that was left asks nothing and leaves no timer', async () => {
   assert.equal(fake.timers, 0)
   assert.equal(listeners.size, 0)
 })
+
+test('what is hurried while it works is done once more at once', async () => {
+  const { fake, poller, works } = setUp()
+  poller.hurry()
+  await settle()
+  await fake.advance(0)
+  assert.equal(works(), 2)
+  await fake.advance(500)
+  assert.equal(works(), 2)
+})
