@@ -27,7 +27,7 @@ test('bash completes commands, options, paths and words, with and without =', { 
     return execFileSync('bash', args, { encoding: 'utf8', cwd, env }).split('\n').filter(Boolean)
   }
   assert.deepEqual(offered('bo'), ['bots'])
-  assert.deepEqual(offered('dead-letters', 'r'), ['replay'])
+  assert.deepEqual(offered('dead-letters', 'r'), ['reasons', 'replay'])
   assert.deepEqual(offered('push', '4711', '--ord'), ['--ordering-key'])
   assert.deepEqual(offered('serve', '--dir', 'da').toSorted(), ['data one', 'data.json'])
   assert.deepEqual(offered('serve', '--dir', '=', 'data.'), ['data.json'])

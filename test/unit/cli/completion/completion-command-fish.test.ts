@@ -24,7 +24,7 @@ test('fish completes commands, options, paths and words, with and without =', { 
     described(line).map((text) => text.replace(/\t.*/, ''))
   assert.match(described('postbote bots l').join(), /^list\tlists the bots/)
   assert.ok(offered('postbote ').includes('serve'))
-  assert.deepEqual(offered('postbote dead-letters r'), ['replay'])
+  assert.deepEqual(offered('postbote dead-letters r'), ['reasons', 'replay'])
   assert.deepEqual(offered('postbote push 4711 --ord'), ['--ordering-key'])
   assert.deepEqual(offered('postbote serve --log-level er'), ['error'])
   assert.deepEqual(offered('postbote serve --log-level=er'), ['--log-level=error'])

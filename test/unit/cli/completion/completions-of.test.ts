@@ -23,7 +23,7 @@ test('commands are completed, then their second words', () => {
     offered('bots', ''),
     commandTable.flatMap(({ name }) => (name.startsWith('bots ') ? [name.slice(5)] : [])),
   )
-  assert.deepEqual(offered('dead-letters', 'r'), ['replay'])
+  assert.deepEqual(offered('dead-letters', 'r'), ['reasons', 'replay'])
   assert.deepEqual(offered('--v'), ['--version'])
   assert.deepEqual(offered('bots', '-'), ['--help'])
 })
