@@ -53,12 +53,9 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
   const table = dataTable('Dead letters', [...columnsOf(clock, queue), actions])
   /** What is of use only if there are dead letters. */
-  const controls = element(
-    'div',
-    { class: 'controls', hidden: true },
-    count.root,
-    buttonsElement(first, next, ...allButtons({ acts, run, totalOf: () => total, may, queue })),
-  )
+  const ofAll = allButtons({ acts, run, totalOf: () => total, may, queue })
+  const buttons = buttonsElement(first, next, ...ofAll)
+  const controls = element('div', { class: 'controls', hidden: true }, count.root, buttons)
 
   async function refresh(): Promise<string> {
     const input = ofQueue(queue, { limit: perPage, after, excerpt: true, ...only.chosen() })
@@ -97,19 +94,16 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
       return refresh()
     }
     const question = { ...dropQuestion(1), title: `Drop dead letter ${id}?` }
-    const [of, drop] = [
-      { of: id, style: 'small' },
-      { of: id, style: 'danger small' },
-    ]
-    const shown = buttonElement('Show', () => count.run(show), of)
+    const of = { of: id, style: 'small' }
+    const again = buttonElement('Deliver again', () => run(() => acts.replay(id)), of)
+    const drop = buttonElement('Drop', () => run(() => acts.drop(id), question), {
+      of: id,
+      style: 'danger small',
+    })
     return buttonsElement(
-      shown,
-      may('replay')
-        ? buttonElement('Deliver again', () => run(() => acts.replay(id)), of)
-        : undefined,
-      may('manage')
-        ? buttonElement('Drop', () => run(() => acts.drop(id), question), drop)
-        : undefined,
+      buttonElement('Show', () => count.run(show), of),
+      may('replay') ? again : undefined,
+      may('manage') ? drop : undefined,
     )
   }
 

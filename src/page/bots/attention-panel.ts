@@ -78,18 +78,7 @@ export function attentionPanel(
     list.hidden = count === 0
     setElementText(well, wellText(sums))
     setElementText(title, count === 0 ? 'Nothing needs attention' : 'Needs attention')
-    showMore(count > troubled.length ? sums : undefined)
-  }
-  const showMore = (sums: AttentionSums | undefined): void => {
-    const states = sums === undefined ? [] : severities.filter((state) => sums.health[state] > 0)
-    more.hidden = states.length === 0
-    const texts = states.map((state) => `Show all ${formatCount(sums?.health[state])} ${state}`)
-    if (more.textContent === texts.join('')) return
-    more.replaceChildren(
-      ...states.map((state, nth) =>
-        buttonElement(texts[nth] ?? '', () => onMore(state), { style: 'quiet small' }),
-      ),
-    )
+    showMore(more, count > troubled.length ? sums : undefined, onMore)
   }
   const hurry = poll(
     pauseMs,
@@ -116,6 +105,23 @@ export function attentionPanel(
       if (isFirst && now !== undefined) hurry()
     },
   }
+}
+
+/** Offers the states that have bots; without sums, nothing. */
+function showMore(
+  more: HTMLElement,
+  sums: AttentionSums | undefined,
+  onMore: (state: Trouble) => void,
+): void {
+  const states = sums === undefined ? [] : severities.filter((state) => sums.health[state] > 0)
+  more.hidden = states.length === 0
+  const texts = states.map((state) => `Show all ${formatCount(sums?.health[state])} ${state}`)
+  if (more.textContent === texts.join('')) return
+  more.replaceChildren(
+    ...states.map((state, nth) =>
+      buttonElement(texts[nth] ?? '', () => onMore(state), { style: 'quiet small' }),
+    ),
+  )
 }
 
 async function troubledBots(

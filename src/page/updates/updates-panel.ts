@@ -94,12 +94,8 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   }
 
   const hurry = poll(pauseMs, () => refresh().then(result.say), waiting)
-  const controls = element(
-    'div',
-    { class: 'controls' },
-    ...filters.fields,
-    buttonsElement(newest, older, replay, erase),
-  )
+  const buttons = buttonsElement(newest, older, replay, erase)
+  const controls = element('div', { class: 'controls' }, ...filters.fields, buttons)
   const list = cardElement('Updates', controls, result.root, waiting.root, none, table.root)
   return element('div', {}, replays.root, list)
 }
