@@ -43,6 +43,14 @@ const allowed: ReadonlyMap<string, string> = new Map([
     'a run begins after a slash or a dash and ends at the next one',
   ],
   [
+    String.raw`src/page/updates/readable-update.ts /\s*("(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+)\s*/gsu`,
+    'each token takes the white space after it; only JSON that the server has stored',
+  ],
+  [
+    String.raw`src/page/updates/whose-updates.ts /^(?:[a-z_]+\.)*(chat|from|user)\.id=(.*)$/`,
+    'each run ends at a dot; only what a reader types',
+  ],
+  [
     String.raw`clients/conformance/driver.ts /VmHWM:\s+(\d+) kB/`,
     'each run begins after a colon or a blank; only what the kernel says',
   ],

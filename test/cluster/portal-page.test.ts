@@ -258,7 +258,7 @@ test('what a link does not permit is not offered', { skip }, async (t) => {
   assert.deepEqual(await tabs.allTextContents(), ['Activity', 'Updates', 'Dead letters'])
   const offered = async (): Promise<readonly string[]> =>
     (await page.locator('main button:visible').allTextContents()).filter(
-      (name) => !/^(?:Show|Next page|Older|Newest)?$/.test(name.trim()),
+      (name) => !/^(?:Show|Only these|Next page|Older|Newest)?$/.test(name.trim()),
     )
   await openTab({ page }, 'Dead letters')
   await page.getByRole('button', { name: `Show ${id}` }).waitFor()

@@ -16,12 +16,7 @@ import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { botIdOf, isTestQueue } from '../../shard/records/record-keys.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
-import {
-  addDeadSums,
-  type DeadSums,
-  lettersSummedMax,
-  sumDeadLetters,
-} from './dead-letter-reasons.ts'
+import { addDeadSums, type DeadSums, lettersSummedMax, sumDeadLetters } from './dead-letter-sums.ts'
 
 type ReasonsJson = ResultOf<typeof deadLetterOperations.sumDeadLetters>
 
@@ -43,7 +38,7 @@ interface Options extends AskingRoute, Pick<PrivateApiParts, 'bots' | 'shards'> 
 /** A question costs this much before it is known what it reads. */
 const askedCostMs = 1
 
-export function addReasonRoutes(app: FastifyInstance, options: Options): void {
+export function addDeadLetterReasonRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
   // Readers that come while a worker reads get what it finds.
   let reading: Promise<readonly ShardReasons[]> | undefined

@@ -3,7 +3,7 @@ import type { BotRegistry } from '../../bots/registry.ts'
 import type { Operation } from '../../shard/operations.ts'
 import type { ModuleParts, WorkerModule } from '../../worker/module.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
-import { addReasonRoutes } from './dead-letter-reason-routes.ts'
+import { addDeadLetterReasonRoutes } from './dead-letter-reason-routes.ts'
 import { addLookBackRoutes } from './look-back-routes.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { addReplayRoutes } from './replay-routes.ts'
@@ -23,7 +23,7 @@ export function lookBackHooks(replays: ReplayJobs, registry: BotRegistry): Worke
   return {
     addCalls(app, api) {
       addDeadLetterRoutes(app, registry, replays)
-      addReasonRoutes(app, { ...api, bots: registry })
+      addDeadLetterReasonRoutes(app, { ...api, bots: registry })
       addLookBackRoutes(app, registry)
       addReplayRoutes(app, registry, replays)
     },

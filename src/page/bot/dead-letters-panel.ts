@@ -23,8 +23,7 @@ import {
   lettersText,
   reasonText,
 } from '../updates/dead-letter-groups.ts'
-import { whatCell, whoCell } from '../updates/excerpt-cells.ts'
-import { whoHint } from '../updates/excerpt-text.ts'
+import { excerptColumns } from '../updates/excerpt-columns.ts'
 import { waitingFor } from '../elements/waiting.ts'
 import { timeElement, updateLink } from '../elements/page-part.ts'
 
@@ -50,6 +49,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     () => turn(0),
     () => turn(lastId),
   )
+  const buttonsOf = letterButtons({ acts, run, may, show: (id) => count.run(() => show(id)) })
   const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
   const table = dataTable('Dead letters', [...columnsOf(clock, queue), actions])
   /** What is of use only if there are dead letters. */
@@ -60,8 +60,11 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   async function refresh(): Promise<string> {
     const input = ofQueue(queue, { limit: perPage, after, excerpt: true, ...only.chosen() })
     const { dead_letters: letters, total: now } = await api.call('listDeadLetters', input)
+    // What is above the list must not appear after it.
+    await groups.ready
     total = now
     waiting.done()
+    cards.hidden = false
     none.hidden = total > 0
     controls.hidden = total === 0
     payload.hidden ||= total === 0
@@ -86,35 +89,24 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     })
   }
 
-  function buttonsOf({ update_id: id }: DeadLetterShape): HTMLElement {
-    const show = async (): Promise<string> => {
-      payload.textContent = await acts.payloadOf(id)
-      payload.hidden = false
-      payload.focus()
-      return refresh()
-    }
-    const question = { ...dropQuestion(1), title: `Drop dead letter ${id}?` }
-    const of = { of: id, style: 'small' }
-    const again = buttonElement('Deliver again', () => run(() => acts.replay(id)), of)
-    const drop = buttonElement('Drop', () => run(() => acts.drop(id), question), {
-      of: id,
-      style: 'danger small',
-    })
-    return buttonsElement(
-      buttonElement('Show', () => count.run(show), of),
-      may('replay') ? again : undefined,
-      may('manage') ? drop : undefined,
-    )
+  async function show(id: number): Promise<string> {
+    payload.textContent = await acts.payloadOf(id)
+    payload.hidden = false
+    payload.focus()
+    return refresh()
   }
 
-  const hurry = poll(pauseMs, () => refresh().then(count.say), waiting)
   const groups = groupsCard(context, queue, { onShow: only.choose, onActed: () => hurry() })
-  const list = [controls, only.root, waiting.root, none, payload, table.root]
-  return element('div', {}, groups.root, cardElement('Dead letters', ...list))
+  const list = cardElement('Dead letters', controls, only.root, none, payload, table.root)
+  const cards = element('div', { hidden: true }, groups.root, list)
+  const hurry = poll(pauseMs, () => refresh().then(count.say), waiting)
+  return element('div', {}, waiting.root, cards)
 }
 
 interface GroupsCard {
   readonly root: HTMLElement
+  /** Resolves when they were read, or could not be. */
+  readonly ready: Promise<void>
   readonly hurry: () => void
 }
 
@@ -127,20 +119,24 @@ function groupsCard(
   const groups = deadLetterGroups(context, {
     onShow,
     onActed() {
-      hurry()
+      hurry?.()
       onActed()
     },
   })
   const root = cardElement('By reason', groups.root)
   root.hidden = true
-  const hurry = context.poll(reasonsPauseMs, async () => {
+  const refresh = async (): Promise<void> => {
     const input = ofQueue(queue, {})
     const sums = await context.api.call('sumDeadLetters', input).catch(ifOlder)
     // What was delivered again is said here, also if nothing is left.
     root.hidden &&= (sums?.groups.length ?? 0) === 0
     groups.show(sums?.groups ?? [])
+  }
+  let hurry: (() => void) | undefined
+  const ready = new Promise<void>((resolve) => {
+    hurry = context.poll(reasonsPauseMs, () => refresh().finally(resolve))
   })
-  return { root, hurry }
+  return { root, ready, hurry: () => hurry?.() }
 }
 
 type GroupChoice = Pick<NonNullable<PageInput<'listDeadLetters'>['query']>, 'reason' | 'error'>
@@ -217,6 +213,33 @@ interface DeadLetterActs {
   readonly dropAll: () => Promise<Message>
 }
 
+interface LetterButtons extends Pick<AllButtons, 'acts' | 'may'> {
+  readonly run: (act: () => Promise<Message>, question?: Question) => void
+  readonly show: (id: number) => void
+}
+
+function letterButtons({
+  acts,
+  run,
+  may,
+  show,
+}: LetterButtons): (letter: DeadLetterShape) => HTMLElement {
+  return ({ update_id: id }) => {
+    const question = { ...dropQuestion(1), title: `Drop dead letter ${id}?` }
+    const of = { of: id, style: 'small' }
+    const again = buttonElement('Deliver again', () => run(() => acts.replay(id)), of)
+    const drop = buttonElement('Drop', () => run(() => acts.drop(id), question), {
+      of: id,
+      style: 'danger small',
+    })
+    return buttonsElement(
+      buttonElement('Show', () => show(id), of),
+      may('replay') ? again : undefined,
+      may('manage') ? drop : undefined,
+    )
+  }
+}
+
 interface AllButtons {
   readonly acts: DeadLetterActs
   readonly run: (act: () => Promise<Message>, question: Question) => void
@@ -269,8 +292,7 @@ function columnsOf(
   return [
     { title: 'Update', cell: ({ update_id: id }) => updateLink(queue, id), isHead: true },
     { title: 'Type', cell: ({ type }) => type, style: 'wide' },
-    { title: 'From', cell: whoCell, hint: whoHint, style: 'name' },
-    { title: 'What', cell: whatCell, style: 'excerpt' },
+    ...excerptColumns,
     { title: 'Died', cell: ({ time }) => timeElement(clock, time), style: 'number' },
     { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },
     { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number wide' },

@@ -85,8 +85,7 @@ export function attentionPanel(
     async () => {
       if (summary === undefined) return
       const sums = summary
-      const found = await troubledBots(api, sums)
-      show(found, sums)
+      show(await troubledBots(api, sums), sums)
     },
     waiting,
   )

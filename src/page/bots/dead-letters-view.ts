@@ -44,30 +44,37 @@ export function deadLettersView(context: PageContext): PageView {
       api.call('getSummary', {}),
     ])
     const shown = bots.filter((bot) => (bot.dead_letters ?? 0) > 0)
+    // What is above the list must not appear after it.
+    await reasons.ready
     waiting.done()
+    cards.hidden = false
     none.hidden = shown.length > 0
     table.show(shown)
     const lack = missing.length > 0 ? ` The bots of ${shardsText(missing)} are missing.` : ''
     count.say(shown.length === 0 ? lack.trim() : `${totalText(total, shown.length)}${lack}`)
   }
-  const hurryBots = poll(pauseMs, refresh, waiting)
-  const root = element(
-    'div',
-    {},
-    element('div', { class: 'heading' }, element('h1', {}, 'Dead letters')),
-    reasonsCard(context, hurryBots),
-    cardElement('Bots with dead letters', count.root, waiting.root, none, table.root),
-  )
+  const reasons = reasonsCard(context, () => hurry())
+  const bots = cardElement('Bots with dead letters', count.root, none, table.root)
+  const cards = element('div', { hidden: true }, reasons.root, bots)
+  const hurry = poll(pauseMs, refresh, waiting)
+  const heading = element('div', { class: 'heading' }, element('h1', {}, 'Dead letters'))
+  const root = element('div', {}, heading, waiting.root, cards)
   return { title: 'Dead letters', root }
 }
 
-function reasonsCard(context: PageContext, onActed: () => void): HTMLElement {
+interface ReasonsCard {
+  readonly root: HTMLElement
+  /** Resolves when they were read, or could not be. */
+  readonly ready: Promise<void>
+}
+
+function reasonsCard(context: PageContext, onActed: () => void): ReasonsCard {
   const { api, poll } = context
   const waiting = waitingFor()
   const said = statusLine('faint lead')
   const groups = deadLetterGroups(context, {
     onActed() {
-      hurry()
+      hurry?.()
       onActed()
     },
   })
@@ -79,8 +86,11 @@ function reasonsCard(context: PageContext, onActed: () => void): HTMLElement {
     groups.show(sums?.groups ?? [])
     said.say(sums === undefined ? '' : partText(sums))
   }
-  const hurry = poll(reasonsPauseMs, refresh, waiting)
-  return root
+  let hurry: (() => void) | undefined
+  const ready = new Promise<void>((resolve) => {
+    hurry = poll(reasonsPauseMs, () => refresh().finally(resolve), waiting)
+  })
+  return { root, ready }
 }
 
 /** What the sums are of, if that is not all. */

@@ -1,3 +1,4 @@
+/** What every view of the page is made with: the server, the time, the rights of the reader, and how the page speaks and asks. */
 import type { ApiClient } from './api-client.ts'
 import type { BrowserClock } from '../elements/browser-clock.ts'
 import type { Question } from '../elements/confirm-dialog.ts'

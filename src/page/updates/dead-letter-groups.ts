@@ -63,7 +63,7 @@ export function reasonText({ reason, error }: Pick<DeadGroupShape, 'reason' | 'e
 }
 
 /** Where the letters of a group are listed. */
-export function groupHash(queue: GroupQueue, { reason, error }: DeadGroupShape): string {
+function groupHash(queue: GroupQueue, { reason, error }: DeadGroupShape): string {
   const query = new URLSearchParams({ reason, ...(error === null ? {} : { error }) })
   return `${botHash(queueOf(queue), 'dead-letters')}?${query.toString()}`
 }

@@ -52,6 +52,6 @@ export function tailedUpdate(data: string): TailedUpdate {
   const about = excerpt === '' ? '' : `  ${excerpt}`
   return {
     updateId: event.update_id,
-    text: `  ${event.type}${about}  ${formatBytes(event.bytes)}${payload}`,
+    text: `  ${event.type}  ${formatBytes(event.bytes)}${about}${payload}`,
   }
 }

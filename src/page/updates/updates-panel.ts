@@ -15,8 +15,7 @@ import type { UpdateShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
 import { updateFilters, type UpdateSelection, updateTones } from './update-filters.ts'
 import { waitingFor } from '../elements/waiting.ts'
-import { whatCell, whoCell } from './excerpt-cells.ts'
-import { whoHint } from './excerpt-text.ts'
+import { excerptColumns } from './excerpt-columns.ts'
 
 const pauseMs = 5_000
 /** Chosen: fits on two screens; the next ones follow on request. */
@@ -57,10 +56,7 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
 
   async function refresh(): Promise<string> {
     const selected = filters.selection()
-    if (selected === undefined) {
-      showNothing()
-      return ''
-    }
+    if (selected === undefined) return showNothing()
     const query = { ...selected, limit: perPage, before, excerpt: true }
     const found = await api.call('listUpdates', ofQueue(queue, query))
     next = found.next
@@ -74,12 +70,13 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   }
 
   /** The field says why. */
-  function showNothing(): void {
+  function showNothing(): string {
     waiting.done()
     none.hidden = true
     newest.hidden = true
     older.hidden = true
     table.show([])
+    return ''
   }
 
   function ask(): void {
@@ -127,8 +124,7 @@ function columnsOf(
     { title: 'Update', cell: linkOf },
     { title: 'State', cell: ({ state }) => badgeElement(state, updateTones[state]) },
     { title: 'Type', cell: ({ type }) => type, style: 'wide' },
-    { title: 'From', cell: whoCell, hint: whoHint, style: 'name' },
-    { title: 'What', cell: whatCell, style: 'excerpt' },
+    ...excerptColumns,
     { title: 'Pushed', cell: ({ accepted }) => timeElement(clock, accepted), style: 'number' },
     { title: 'Left', cell: ({ left }) => timeElement(clock, left), style: 'number' },
     { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },

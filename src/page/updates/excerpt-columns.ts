@@ -1,9 +1,16 @@
 /** Who and what an update is about, for the rows of lists. Its texts are of strangers, so each has its own direction of writing. */
 import { type Child, element } from '../elements/element.ts'
-import type { Excerpted, ExcerptParty } from './excerpt-text.ts'
+import type { Column } from '../elements/data-table.ts'
+import { type Excerpted, type ExcerptParty, whoHint } from './excerpt-text.ts'
+
+/** The columns of a list of updates that its server has sent with excerpts. */
+export const excerptColumns = [
+  { title: 'From', cell: whoCell, hint: whoHint, style: 'name' },
+  { title: 'What', cell: whatCell, style: 'excerpt' },
+] as const satisfies readonly Column<Excerpted>[]
 
 /** Who sent it, and where, if that is not the chat with the sender. */
-export function whoCell({ excerpt }: Excerpted): readonly Child[] {
+function whoCell({ excerpt }: Excerpted): readonly Child[] {
   const { from, chat } = excerpt ?? {}
   if (from === undefined || from.id === chat?.id) return partyParts(chat ?? from)
   if (chat === undefined) return partyParts(from)
@@ -12,7 +19,7 @@ export function whoCell({ excerpt }: Excerpted): readonly Child[] {
 }
 
 /** What it is, and its first words. */
-export function whatCell({ excerpt }: Excerpted): readonly Child[] {
+function whatCell({ excerpt }: Excerpted): readonly Child[] {
   const { content, text } = excerpt ?? {}
   const kind = content === undefined ? undefined : content.replaceAll('_', ' ')
   const words = text === undefined ? undefined : element('bdi', {}, text)

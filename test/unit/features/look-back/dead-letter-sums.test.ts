@@ -7,7 +7,7 @@ import {
   diedOf,
   errorClassOf,
   groupQueuesMax,
-} from '../../../../src/features/look-back/dead-letter-reasons.ts'
+} from '../../../../src/features/look-back/dead-letter-sums.ts'
 import type { StoredDeadLetter } from '../../../../src/shard/records/stored-records.ts'
 
 function letter(updateId: number, lastError: string, leftAtMs = 0): StoredDeadLetter {
