@@ -1,5 +1,4 @@
 /** Generates the tables of kinds of records in docs/inside/storage.md from src/shard/kinds.ts. Pure. */
-
 import { type AnyKind, allKinds, damagedCopy } from '../src/shard/kinds.ts'
 
 const begin =

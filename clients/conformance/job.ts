@@ -1,5 +1,4 @@
 /** What the suite and the drivers exchange: a job, and the lines that a driver prints (README.md). */
-
 import type { NewBot, PushItem } from '../typescript/postbote-client.ts'
 
 /** What a driver is asked to do. */

@@ -5,7 +5,6 @@
  * `test` would reach real users. Empty text and null mean that the field is absent. The exception is an empty
  * idempotency key, which is refused, because its producer would wrongly believe that repetitions are safe.
  */
-
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../kit/errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../kit/limits.ts'

@@ -2,7 +2,6 @@
  * The conflicts of the polls of one queue: refusals with 409, or takeovers. A single one is a program that replaces another. More
  * of them, one soon after the other, are two programs that poll at the same time.
  */
-
 import type { PollFight } from '../delivery/attempts/health.ts'
 
 /** A takeover belongs to those before it if it comes this soon after the last. Chosen: the pace of refusals delays one by 3 s. */

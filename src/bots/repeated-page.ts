@@ -2,7 +2,6 @@
  * Notices a poller that gets the same updates again and again and confirms none: the program receives them, and they stay. A
  * program that works on a batch for long does not poll meanwhile, so it gets them once. What expires meanwhile changes nothing.
  */
-
 import type { RepeatedPage } from '../delivery/attempts/health.ts'
 
 export class RepeatedPages {

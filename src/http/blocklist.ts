@@ -14,7 +14,6 @@
  * An IPv6 address that carries an IPv4 address (mapped, NAT64, 6to4) is judged by the latter, unless list 2 or 3 contains
  * it.
  */
-
 import { ipAddressBytes, isPlainAddress } from './ip-address.ts'
 
 /** The options that decide which addresses are blocked. */

@@ -5,7 +5,6 @@
  * Stored or displayed times use wall time (`nowMs`). Durations use `monotonicMs`, which neither an administrator nor
  * NTP can change.
  */
-
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** A pending call of `Clock.after` or `every`. */

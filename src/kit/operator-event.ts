@@ -2,7 +2,6 @@
  * What an operator should know at once: the events that GET /v1/events shows and `--events-url` receives. Workers report
  * them (event-gate.ts), and the primary of the server keeps them (event-log.ts).
  */
-
 import { counted } from './text/counted.ts'
 
 /** The types of events. docs/run/operations.md explains each. */

@@ -2,7 +2,6 @@
  * Adds to each damaged place of a file the readable keys before and after it. The key after it is known only when the
  * next entry has been read, so damaged places wait for that entry.
  */
-
 import type { FilesDamage, FilesPart, RecordVersion } from './files-part.ts'
 
 /** Collects the damaged places of one file, which must be read in order. */

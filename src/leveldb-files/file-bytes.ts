@@ -7,7 +7,6 @@
  * Only memory limits the size of a file. LevelDB's files have 2 to 8 MiB here; they are larger only if a single batch
  * was larger.
  */
-
 import { type FileHandle, open } from 'node:fs/promises'
 import type { FileSpan, ReadAt } from './files-part.ts'
 

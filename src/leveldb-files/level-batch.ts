@@ -4,7 +4,6 @@
  *     batch   sequence of its first operation (8 LE) | count (4 LE) | count operations
  *     put     1 | key | value           del   0 | key          a text is its length (varint) and its bytes
  */
-
 import { LevelCursor } from './level-cursor.ts'
 
 /** Header size and tags: kHeader in LevelDB's db/write_batch.cc, ValueType in its db/dbformat.h. */

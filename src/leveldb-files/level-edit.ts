@@ -3,7 +3,6 @@
  *
  *     edit    tag (varint) and the fields that belong to it, repeated
  */
-
 import { LevelCursor } from './level-cursor.ts'
 
 /** A table as listed in the MANIFEST. */

@@ -19,7 +19,6 @@
  * Any other damage of the last record of the last log, such as a damaged sector or a cut, is taken for a tail, unless
  * the database was closed cleanly (`CloseRecord`).
  */
-
 import { crc32c, findChangedByte, maskCrc, unmaskCrc } from './crc32c.ts'
 
 /** Block size, header size and types: LevelDB's db/log_format.h. */

@@ -11,7 +11,6 @@
  * The reader opens no other file of the directory. In particular it does not open LOCK: closing any descriptor of
  * that file would release the lock of a LevelDB in the same process.
  */
-
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { decodeLevelEdit, type LevelEdit, type LevelTableEntry } from './level-edit.ts'

@@ -13,7 +13,6 @@
  * beginning of the file, and a block ends where the checksum of everything before it matches. After a damaged block,
  * the search continues at the next place that looks like the beginning of a block and has a matching end.
  */
-
 import { crc32cStep, maskCrc } from './crc32c.ts'
 import type { FileFault, RecordCheck, RecordVersion } from './files-part.ts'
 import { LevelCursor } from './level-cursor.ts'

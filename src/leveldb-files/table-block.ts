@@ -10,7 +10,6 @@
  * At a restart point nothing is shared, so reading can continue there after damage. A single flipped bit is restored,
  * because the CRC shows which bit it was.
  */
-
 import { crc32c, findFlippedBit, maskCrc, unmaskCrc } from './crc32c.ts'
 import type { RecordVersion } from './files-part.ts'
 import { LevelCursor } from './level-cursor.ts'

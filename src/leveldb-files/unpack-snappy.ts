@@ -10,7 +10,6 @@
  *       2  copy      (tag >> 2) + 1 bytes; distance in 2 bytes (LE)
  *       3  copy      (tag >> 2) + 1 bytes; distance in 4 bytes (LE)
  */
-
 import { LevelCursor } from './level-cursor.ts'
 
 /** A copy of 3 bytes stands for up to 64 bytes, and no element packs more into one byte. */

@@ -5,7 +5,6 @@
  * The end of a table is its filter, its index and its footer, which every read of the table uses. LevelDB ends its process if
  * they are damaged.
  */
-
 import { kib } from '../kit/limits.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
 import type { FileFault, VerifyTask } from './files-part.ts'

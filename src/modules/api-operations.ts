@@ -1,5 +1,4 @@
 /** All calls of the private API, in the order of docs/reference/openapi.json. */
-
 import { auditOperations } from '../features/keys/audit-operations.ts'
 import { botOperations } from '../features/bots/bot-operations.ts'
 import { deadLetterOperations } from '../features/look-back/dead-letter-operations.ts'

@@ -1,5 +1,4 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
-
 import { keysShard } from '../shard/records/access-key-record.ts'
 import type { PrivateApiOptions } from './private-api.ts'
 import type { WorkerKeys } from '../access/worker-keys.ts'

@@ -1,5 +1,4 @@
 /** What a node says about itself for GET /v1/nodes. Nodes pass it to each other as JSON. */
-
 import type { NodeState as RowState } from '../store/node-table.ts'
 import type { nodeStates, shardStates, workerStates } from '../kit/states.ts'
 

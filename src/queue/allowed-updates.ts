@@ -5,7 +5,6 @@
  *
  * Both functions take the parameter as the parameter reader returns it: flattened to its text, or undefined if absent.
  */
-
 import { PostboteError } from '../kit/errors.ts'
 import { maskOfNumbers, type TypeMask, updateTypeNumber } from '../kit/update-types.ts'
 import { kib } from '../kit/limits.ts'

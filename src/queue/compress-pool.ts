@@ -4,7 +4,6 @@
  * Compression only saves bandwidth, so it never delays a reply: if the thread does not compress, `compress` returns
  * undefined and the reply is sent uncompressed.
  */
-
 import { entryFiles } from '../entry-files.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
 import type { PageSource } from './window/page.ts'

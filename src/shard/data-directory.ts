@@ -16,7 +16,6 @@
  * shard is created only once: if a part of it is missing later, that is damage, which is detected when the shard is
  * opened (new-shard.ts).
  */
-
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'

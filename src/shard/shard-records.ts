@@ -1,5 +1,4 @@
 /** Checks records of any kind, for code that reads the files of a shard and not its queues, and says in words which record a key has. */
-
 import { copiedKey, damagedCopy, kindOf, kindOfLetter } from './kinds.ts'
 import { botIdOf, isTestQueue, type QueueId } from './records/record-keys.ts'
 import { isIntact } from './records/record.ts'

@@ -3,7 +3,6 @@
  * need some space to free more, never meet a full disk. After a failed write, a probe shows whether writing works
  * again before the database is reopened.
  */
-
 import { open, rm, statfs as systemStatfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../kit/clock.ts'

@@ -8,7 +8,6 @@
  * raw leveldown during or after its close is a segmentation fault, so this does not rely on careful callers. A closed
  * store can be reopened.
  */
-
 import assert from 'node:assert'
 import { PostboteError } from '../kit/errors.ts'
 import { changesOf } from '../kit/changes-of.ts'

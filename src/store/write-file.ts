@@ -1,5 +1,4 @@
 /** Replaces small files atomically: after a crash or a power loss, a file has its old or its new contents. */
-
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 

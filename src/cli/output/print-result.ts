@@ -1,5 +1,4 @@
 /** How commands print results: for people on lines and in tables, for programs as JSON. */
-
 import { counted } from '../../kit/text/counted.ts'
 import { visibleJson } from '../../kit/text/visible.ts'
 import type { CommandCall } from '../commands/command-call.ts'

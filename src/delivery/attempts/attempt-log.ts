@@ -17,7 +17,6 @@
  * An endpoint that was just set has no failures yet. Attempts from before `newEndpoint` remain readable but no longer
  * count for the health.
  */
-
 import { recordOf } from '../../kit/record-of.ts'
 import { webhookAttemptsKept } from '../../kit/limits.ts'
 import { DeliveryHistory, type HistoryMinute } from '../delivery-history.ts'

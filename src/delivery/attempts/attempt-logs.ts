@@ -3,7 +3,6 @@
  * of its bot, because operators ask later why nothing arrives. Callers keep a reference because this cache may evict the
  * log; they return it with `keep`.
  */
-
 import type { AttemptsRecord } from '../../shard/records/attempts-record.ts'
 import type { StoredFailures } from '../../shard/records/bot-record.ts'
 import { mib } from '../../kit/limits.ts'

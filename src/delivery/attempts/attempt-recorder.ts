@@ -2,7 +2,6 @@
  * Records the result of each attempt of one dispatcher: in the queue's log, which getWebhookInfo also reads, and in the
  * worker's counters. A success costs a few writes into existing memory.
  */
-
 import type { Clock } from '../../kit/clock.ts'
 import type { Attempt } from './attempt.ts'
 import type { AttemptLog, AttemptOutcome } from './attempt-log.ts'

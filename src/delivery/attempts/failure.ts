@@ -3,7 +3,6 @@
  * as the reason of a refused setWebhook. Errors of Node, OpenSSL and undici are translated here once; no other file reads
  * their codes.
  */
-
 import { webhookErrorLengthMax } from '../../kit/limits.ts'
 
 /**

@@ -20,7 +20,6 @@
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
  * the time it is passed.
  */
-
 import { utcText } from '../../kit/clock.ts'
 import type { Health } from '../../kit/states.ts'
 import { counted, grouped } from '../../kit/text/counted.ts'

@@ -8,7 +8,6 @@
  * Reading searches for at most 16 blocks and costs little more than copying the bytes, so each upload can be compared
  * with the present certificate. Parsing X.509 costs more and happens after the limit of one setWebhook a second.
  */
-
 import { X509Certificate } from 'node:crypto'
 import { PostboteError } from '../../kit/errors.ts'
 import { badWebhook } from './endpoint.ts'

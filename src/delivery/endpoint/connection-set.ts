@@ -3,7 +3,6 @@
  * becomes free first, it takes the lane over, so that an endpoint whose connections hang does not delay updates that a
  * good connection could send.
  */
-
 import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'

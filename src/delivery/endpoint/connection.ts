@@ -10,7 +10,6 @@
  *     idle --send--> busy --response, connection usable again--> idle
  *                     +--other response, failure, not sent--> ended
  */
-
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock, Timer } from '../../kit/clock.ts'

@@ -9,7 +9,6 @@
  * kept with its target and resumed, so a new connection needs no full handshake. OpenSSL does not check certificates
  * again on resumption, so a session must never reach another host name or trust root.
  */
-
 import { X509Certificate } from 'node:crypto'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import {

@@ -5,7 +5,6 @@
  * `https://0x7f.1/` to the address they stand for, before that address is judged. Path and query are sent as the bot wrote
  * them: the parser would resolve `..` and `%2e`, so that an endpoint, or a signature of its URL, would see another path.
  */
-
 import { isIP } from 'node:net'
 import { PostboteError } from '../../kit/errors.ts'
 import { percentEncoded, requestPath } from '../../http/plain-target.ts'

@@ -7,7 +7,6 @@
  *
  * This file keeps no timer: the dispatcher calls `refreshIfDue` while it delivers, so an idle bot costs nothing.
  */
-
 import { webhookAddressesMax } from '../limits.ts'
 import { lookupFailureOf, WebhookFailure } from '../attempts/failure.ts'
 import type { Endpoint } from './endpoint.ts'

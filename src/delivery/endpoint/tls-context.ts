@@ -6,7 +6,6 @@
  *
  * RSA key exchange remains available for old servers. It costs a client one operation with the certificate's public key.
  */
-
 import { constants } from 'node:crypto'
 import {
   createSecureContext,

@@ -2,7 +2,6 @@
  * The certificate authorities trusted for webhooks without an uploaded certificate: those of the system and those that
  * come with Node. Node alone would know neither an operator's own authority nor, in an old release, a newer public one.
  */
-
 import { rootCertificates } from 'node:tls'
 
 /** The files in which distributions keep all authorities. */

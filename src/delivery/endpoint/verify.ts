@@ -3,7 +3,6 @@
  * can be connected to, including TLS. All of this happens within one deadline. An abort (another setWebhook) ends it
  * immediately and leaves no connection open.
  */
-
 import type { Socket } from 'node:net'
 import { sleep, type Clock } from '../../kit/clock.ts'
 import { connectTarget, type Connector, type ConnectRequest } from './connector.ts'

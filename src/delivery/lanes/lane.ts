@@ -10,7 +10,6 @@
  * that failed, so that failing keys leave the window free for others however many they are. When its retry is due the
  * lane is hungry: its updates must be read again.
  */
-
 import { changesOf } from '../../kit/changes-of.ts'
 import type { PendingUpdate } from '../delivery-source.ts'
 

@@ -2,7 +2,6 @@
  * `postbote export`: copies all shards of a running server into one file, one after the other. Each shard is one moment of
  * it, after the command began. A shard whose sending breaks off, as at a reload, is asked for again from its beginning.
  */
-
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { CommandCall } from '../../cli/commands/command-call.ts'

@@ -8,7 +8,6 @@
  *
  * features/backup/imported-section.ts says what becomes of the records.
  */
-
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { CommandCall } from '../../cli/commands/command-call.ts'

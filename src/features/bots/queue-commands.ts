@@ -1,5 +1,4 @@
 /** `postbote attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
-
 import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { webhookOperations } from './webhook-operations.ts'

@@ -1,5 +1,4 @@
 /** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
-
 import type { Config } from '../../config/config.ts'
 import { type Clock, sleep } from '../../kit/clock.ts'
 import {

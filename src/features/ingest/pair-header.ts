@@ -3,7 +3,6 @@
  * §9). Native code has read the headers that are as programs write them (native-bindings/split_pairs.c), with the same
  * results; what it leaves is read here.
  */
-
 import { isUtf8 } from 'node:buffer'
 import { pairFields } from '../../kit/added-type.ts'
 import { PostboteError, toPostboteError } from '../../kit/errors.ts'

@@ -8,7 +8,6 @@
  * Empty lines where a header is expected are skipped. An empty line after a header is that pair's (bad) update, so the
  * next pair is still recognized. `\r\n` ends a line as `\n` does. A byte order mark at the beginning is skipped.
  */
-
 import { pairScanner } from '../../../native-bindings/pair-scanner.ts'
 import { ByteOrderMarkSkipper } from '../../http/body.ts'
 import { botIdMax, botIdMin, kib, orderingKeyBytesMax, ttlSMax } from '../../kit/limits.ts'

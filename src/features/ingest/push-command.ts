@@ -1,5 +1,4 @@
 /** `postbote push`: pushes one update. */
-
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult } from '../../cli/output/print-result.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'

@@ -1,5 +1,4 @@
 /** The call that lists what was changed, and which calls are listed there. */
-
 import { declareOperations } from '../../api/operation.ts'
 import * as is from '../../api/words.ts'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'

@@ -1,5 +1,4 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
-
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'

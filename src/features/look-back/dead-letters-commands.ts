@@ -1,5 +1,4 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
-
 import { listedPerPageMax } from '../../api/limits.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import type { CallResult, InputOf } from '../../api/target-of.ts'

@@ -2,7 +2,6 @@
  * What became of dead letters that were pushed again. The server tells it in pieces: the last attempts of the webhook, the
  * dead letters, and whether anything is pending. They are asked until every update has an outcome.
  */
-
 import { type Clock, sleep } from '../../kit/clock.ts'
 import type { deadLetterOperations } from './dead-letter-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'

@@ -1,5 +1,4 @@
 /** `postbote updates replay` and `postbote replays`: pushes updates again that have left a queue, and follows the jobs that do so. */
-
 import type { ResultOf } from '../../api/operation.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult } from '../../cli/output/print-result.ts'

@@ -2,7 +2,6 @@
  * The relays of the shards of a worker. They are found among the bots that are read when a shard is opened (bot-finder.ts), run
  * until the shard leaves, and stop alone when their bot has none any more.
  */
-
 import { PostboteError } from '../../kit/errors.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
 import type { RelayServices } from './origin.ts'

@@ -3,7 +3,6 @@
  * updates were pending; recount.ts counts how many of them are there. The next id skips ahead, because ids that were
  * assigned after the last readable record must not be assigned again.
  */
-
 import type { Clock } from '../../kit/clock.ts'
 import { countedPerReadMax } from '../../kit/limits.ts'
 import { recountPageUpdates } from '../../shard/recovery/kept-counts.ts'

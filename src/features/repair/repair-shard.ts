@@ -11,7 +11,6 @@
  * renames, `shards/3` is missing and `ready` is there; the next repair does the second rename. If the disk is full or
  * any other step fails, the new files are removed and the old shard stays.
  */
-
 import { rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../kit/clock.ts'

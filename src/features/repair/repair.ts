@@ -2,7 +2,6 @@
  * `postbote repair`: copies every readable record of damaged shards into new shards, and reports what is lost. No server
  * may run on the directory. The old shard is kept beside the new one (features/repair/repair-shard.ts).
  */
-
 import { existsSync } from 'node:fs'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'

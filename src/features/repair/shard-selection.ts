@@ -1,5 +1,4 @@
 /** What `postbote verify` and `postbote repair` have in common: the choice of shards and their data directory. */
-
 import { join } from 'node:path'
 import { ShardMap } from '../../process/shard-map.ts'
 import { ConfigError } from '../../config/config.ts'

@@ -2,7 +2,6 @@
  * `postbote verify`: searches the files of the shards for damage and changes nothing. It prints one line per damage on
  * standard output. The exit code is 0 without damage and 1 with damage.
  */
-
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printJsonLine } from '../../cli/output/print-result.ts'

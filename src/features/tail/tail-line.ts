@@ -1,5 +1,4 @@
 /** One event of a tail as a line, for people or for programs. Pure. */
-
 import type { Static, TSchema } from 'typebox'
 import { updateIn } from '../../api/update-in.ts'
 import * as is from '../../api/words.ts'

@@ -1,5 +1,4 @@
 /** Whether the databases that `--database` names are those of one cluster, in their order. Pure. */
-
 import type { PgUrl } from '../../api/pg-url.ts'
 import { counted } from '../../kit/text/counted.ts'
 import type { ClusterRow } from '../postgres/cluster-row.ts'

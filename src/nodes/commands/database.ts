@@ -3,7 +3,6 @@
  * and `export` copies them into a new data directory. Keys and values are the same on both sides. A cluster may have
  * several databases, each with its part of the shards.
  */
-
 import { shownUrls } from '../../api/pg-url.ts'
 import { bytesPerCopy, entriesPerCopy } from '../../cli/limits.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'

@@ -2,7 +2,6 @@
  * `postbote nodes` shows the nodes of each database and the owners of its shards. `postbote node drain` moves the shards of
  * a node to the other ones, after which its server ends, and `postbote node undrain` takes that back.
  */
-
 import { hostname } from 'node:os'
 import type { PgUrl } from '../../api/pg-url.ts'
 import { nodeWatchMs } from '../../cli/limits.ts'

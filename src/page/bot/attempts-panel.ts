@@ -1,5 +1,4 @@
 /** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
-
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { type Child, cardElement, element } from '../elements/element.ts'
 import { formatCount, formatExact, formatMs } from '../elements/format.ts'

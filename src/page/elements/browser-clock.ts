@@ -1,5 +1,4 @@
 /** The time and the timers of the browser. The only file of the dashboard that uses them, so that tests can replace it. */
-
 import { shownZone } from './shown-zone.ts'
 
 /** A source of time and timers. */

@@ -14,7 +14,6 @@
  *
  * A failure of the thread never refuses an update: its row stays unchecked, and the caller checks it in place. For that, the thread gets a copy of the bytes in reusable shared memory, which takes some 50 us for 450 KB.
  */
-
 import { entryFiles } from '../../entry-files.ts'
 import {
   endColumn,

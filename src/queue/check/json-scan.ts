@@ -5,7 +5,6 @@
  * If a key occurs twice in one object, JSON.parse takes the last occurrence, as `findLastMember` does; `findMember` stops at the
  * first. Positions are byte offsets. -1 means that nothing was found.
  */
-
 import { skipPlain } from './json-automaton.ts'
 
 const quote = 0x22

@@ -8,7 +8,6 @@
  * Ids keep the digits they were sent with, so ids above 2^53 stay distinct; JSON.parse would lose those digits. Of members with
  * the same key the last one counts, as in the JSON parsers of bots.
  */
-
 import { producerKey } from '../../shard/update-rows.ts'
 import { createHash } from 'node:crypto'
 import { orderingKeyBytesMax } from '../../kit/limits.ts'

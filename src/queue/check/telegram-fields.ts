@@ -6,7 +6,6 @@
  * The server never needs these fields. It checks them only if the producer or the bot asks for it (`validate=telegram`,
  * protocol.md §4.2), because a platform may leave out what its own bots do not read.
  */
-
 import type { ReferenceVersion, typesOfReference } from '../../kit/added-type.ts'
 import { PostboteError } from '../../kit/errors.ts'
 import { updateTypes, type UpdateType } from '../../kit/update-types.ts'

@@ -2,7 +2,6 @@
  * How long an update is worth delivering (protocol.md §4): as long as the producer says, otherwise a time that depends on the
  * type. Queries expire soon because the user stops waiting for their answer.
  */
-
 import { ttlSMax } from '../../kit/limits.ts'
 import { byType, type UpdateType } from '../../kit/update-types.ts'
 

@@ -7,7 +7,6 @@
  * repeats the rules because it names the state in which it was stopped, of which json-automaton.ts has the table. The tests
  * compare the two. It is one pass over the bytes, without recursion.
  */
-
 import { isUtf8 } from 'node:buffer'
 import {
   actionFirst,

@@ -9,7 +9,6 @@
  *   pieces   ,{"update_id":7,"message":{...}},{"update_id":8,"poll":{...}} | ,{"update_id":9,...}
  *   body     head without the first comma, as many complete updates as fit, tail
  */
-
 import assert from 'node:assert/strict'
 import { responseBytesMax, updateEnvelopeBytes } from '../limits.ts'
 

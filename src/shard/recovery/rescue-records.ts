@@ -10,7 +10,6 @@
  *     staging key    length of the key (2) | key | complement of the sequence (8)     all big-endian
  *     staging value  1 for a value, 0 for a deletion | the value
  */
-
 import type { Clock } from '../../kit/clock.ts'
 import { kindOf, kinds } from '../kinds.ts'
 import type { QueueId } from '../records/record-keys.ts'

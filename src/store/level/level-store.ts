@@ -10,7 +10,6 @@
  * rejects, do not write again before `close` and `open`. The store does not enforce this, because reads of the queue
  * continue through this handle.
  */
-
 import type { Clock } from '../../kit/clock.ts'
 import { sleep } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'

@@ -14,7 +14,6 @@
  * because LevelDB would report dropping it in the same words as damage. The bytes of the last such end are kept in
  * `<shard>/torn-end`. After a clean close (close-record.ts) there is no such end: every loss is damage.
  */
-
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { judgeLevelLog, type LevelLog } from '../../leveldb-files/level-log.ts'

@@ -3,7 +3,6 @@
  * logs that a start replays. Without one, these are all tables and logs in the directory: the sequence numbers show
  * which version of a record is the newest.
  */
-
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {

@@ -10,7 +10,6 @@
  * LevelDB removes the old files only after the new MANIFEST was synced. So if the MANIFEST that CURRENT names is
  * unusable, and a newer one is there with all its files, the newer one describes the shard.
  */
-
 import { readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import {

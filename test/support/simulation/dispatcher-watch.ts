@@ -3,7 +3,6 @@
  * the flood gates of protocol.md §8, the pace of its attempts, the 410 clock, what it holds in memory, and that it never rests
  * while it could send something.
  */
-
 import type {
   DispatcherRequest,
   WebhookDispatcher,

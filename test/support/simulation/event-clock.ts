@@ -4,7 +4,6 @@
  * A process of the simulation sees the time through a `ProcessClock`, which ends with the process: timers of a killed
  * process never fire. Monotonic time continues over restarts, because nothing that survives a restart may use it.
  */
-
 import type { Clock, Timer } from '../../../src/kit/clock.ts'
 
 interface Event {

@@ -7,7 +7,6 @@
  *
  * A crash may restore what was removed just before it.
  */
-
 import type { LostUpdate, PendingUpdate } from '../../../src/delivery/delivery-source.ts'
 import type { EventClock } from './event-clock.ts'
 

@@ -2,7 +2,6 @@
  * Plans what a seed does to the server and when. The plan is drawn in advance, so that a replay can leave out single
  * kinds.
  */
-
 import type { Luck } from './luck.ts'
 
 export const nemesisKinds = [

@@ -2,7 +2,6 @@
  * Knows when one dispatcher is right to send nothing although it could, and checks that it sends no more than the pace of
  * its endpoint allows, which it tells as `endpointPerSecond`, and that this pace is never below 1 nor without a reason.
  */
-
 import type { World } from './world.ts'
 
 /** A bucket refills a little more slowly than its rate, and after a lower rate it may lack two tokens. */

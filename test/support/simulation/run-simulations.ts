@@ -2,7 +2,6 @@
  * Runs many seeds in one event loop. Each simulation needs its promises settled between two events, which takes one turn
  * of the loop. Many independent simulations share that turn.
  */
-
 import { type NemesisKind, nemesisKinds } from './nemesis.ts'
 import { Simulation } from './simulation.ts'
 

@@ -2,7 +2,6 @@
  * Replaces `Connection`, including the socket, the network and the endpoint: the weather decides what happens to each
  * delivery. It calls its owner in the same way and in the same order as a real connection.
  */
-
 import type { Timer } from '../../../src/kit/clock.ts'
 import type { Connection, ConnectionOptions } from '../../../src/delivery/endpoint/connection.ts'
 import { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'

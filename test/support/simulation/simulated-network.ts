@@ -1,5 +1,4 @@
 /** Simulated look-ups, address judgments and connection openings; the weather decides their results. */
-
 import type { Socket } from 'node:net'
 import { WebhookFailure } from '../../../src/delivery/attempts/failure.ts'
 import type { WebhookNetwork } from '../../../src/delivery/endpoint/verify.ts'

@@ -3,7 +3,6 @@
  * simulated queue, network and disk. It ends with a drain, as at a restart, or with a crash, after which only the disk
  * remains.
  */
-
 import type { SettingsChange } from '../../../src/bots/settings-change.ts'
 import { WebhookControl } from '../../../src/bots/webhook-control.ts'
 import { PostboteError } from '../../../src/kit/errors.ts'

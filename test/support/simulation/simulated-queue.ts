@@ -3,7 +3,6 @@
  * may be slow, short, stale or fail. A removal becomes durable some time later, so a crash restores the last removed
  * updates.
  */
-
 import type {
   DeliverySource,
   LostUpdate,

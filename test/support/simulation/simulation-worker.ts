@@ -2,7 +2,6 @@
  * Entry file of a thread that runs its share of the seeds. The simulations run in separate threads because the test
  * runner follows every promise of its own thread, which makes a simulation three times as slow.
  */
-
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
 import { runSimulations } from './run-simulations.ts'

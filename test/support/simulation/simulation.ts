@@ -4,7 +4,6 @@
  *
  * `step` fires one event. The promises it settles must have run before the next step.
  */
-
 import type { WebhookRecord } from '../../../src/shard/records/bot-record.ts'
 import { Luck } from './luck.ts'
 import { drawPlan, type NemesisKind, type Plan } from './nemesis.ts'

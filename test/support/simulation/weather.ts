@@ -2,7 +2,6 @@
  * The behavior of endpoints and of the network. A weather is a set of probabilities; each delivery, opening and look-up
  * draws its result from the present weather.
  */
-
 import type { Luck } from './luck.ts'
 
 export interface Weather {

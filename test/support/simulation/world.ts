@@ -1,7 +1,6 @@
 /**
  * Everything outside the server or beyond the life of its processes: time, randomness, weather, the disk, and the ledger.
  */
-
 import type { QueueSettings } from '../../../src/shard/records/bot-record.ts'
 import { EventClock } from './event-clock.ts'
 import { Ledger } from './ledger.ts'

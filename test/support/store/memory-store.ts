@@ -6,7 +6,6 @@
  * `loseUnsynced` simulates a power loss. As in LevelDB's log, a synced write also makes all earlier writes durable.
  * Inserting moves the rest of the array, which is fast enough up to about 100,000 entries.
  */
-
 import { PostboteError } from '../../../src/kit/errors.ts'
 import { snapshotStepBytes, snapshotStepEntries } from '../../../src/store/limits.ts'
 import type {
