@@ -19,7 +19,14 @@ import { requestIdOf } from '../http/request-id.ts'
 import type { Clock } from '../kit/clock.ts'
 import { toPostboteError } from '../kit/errors.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
-import { auditId, type RecordedCall } from '../shard/records/audit-record.ts'
+import type { BotQueue } from '../bots/bot-queue.ts'
+import { type AuditChange, auditId, type RecordedCall } from '../shard/records/audit-record.ts'
+import { settingChanges, type StoredSettings } from './setting-changes.ts'
+
+/** A queue with what is stored of it and its bot. */
+interface StoredQueueOf extends Pick<BotQueue, 'settings'> {
+  readonly bot: Pick<BotQueue['bot'], 'record'>
+}
 
 /** The parts of `PrivateApiParts` that are used. */
 interface RecordCallsOptions {
@@ -28,13 +35,25 @@ interface RecordCallsOptions {
     readonly audit: { readonly writer: Pick<AuditWriter, 'record'> }
     readonly registry: { readonly clock: Pick<Clock, 'nowMs'> }
   }
-  readonly bots: { readonly bots: Pick<BotCache, 'usernameOf'> }
+  readonly bots: {
+    readonly bots: Pick<BotCache, 'usernameOf'>
+    /** Rejects if the bot is not registered, or cannot be read. */
+    queueOf(botId: number, isTest: boolean): Promise<StoredQueueOf>
+  }
+}
+
+/** The bot in the path of a call: its username, and what is stored of it, as far as they can be known. */
+interface AuditedBot {
+  readonly username?: string | undefined
+  readonly settings?: StoredSettings | undefined
 }
 
 /** What is recorded of the way in which a call, or a part of it, has ended. */
 interface Ended {
-  /** The username that the bot in the path had before the call. */
-  readonly username?: string | undefined
+  /** As it was before the call, which may remove it. */
+  readonly before?: AuditedBot
+  /** The settings that it changed. */
+  readonly changes?: readonly AuditChange[] | undefined
   /** The body of the response, if the handler returns it. */
   readonly result?: unknown
   readonly error?: unknown
@@ -48,8 +67,7 @@ type AuditCall = (request: FastifyRequest, ended: Ended) => Promise<void>
 /** What records a call. */
 interface Audit {
   readonly record: AuditCall
-  /** Returns the username of the bot in the path, before the call may remove it. */
-  readonly usernameIn: (request: FastifyRequest) => Promise<string | undefined>
+  readonly botIn: (request: FastifyRequest) => Promise<AuditedBot>
 }
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -64,9 +82,16 @@ export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): 
     await audit.writer.record(recordedCall(operation, request, ended, registry.clock))
   }
   app.decorate('auditCall', record)
-  app.decorate('auditedUsername', async (request) => {
+  app.decorate('auditedBot', async (request) => {
     const botId = botIdIn(Object(request.params).id)
-    return botId === undefined ? undefined : options.bots.bots.usernameOf(botId)
+    if (botId === undefined) return {}
+    const username = await options.bots.bots.usernameOf(botId)
+    // Of one that is not registered, the handler says so. The name of one that cannot be loaded may be known.
+    const settings = await options.bots.queueOf(botId, isAboutTest(request)).then(
+      (queue) => ({ bot: queue.bot.record, queue: queue.settings }),
+      () => undefined,
+    )
+    return { username, settings }
   })
 }
 
@@ -75,23 +100,24 @@ export function auditOf(app: FastifyInstance, operation: Operation): Audit | und
   if (!isAudited(operation) || !app.hasDecorator('auditCall')) return undefined
   return {
     record: (request, ended) => app.auditCall(operation, request, ended),
-    usernameIn: (request) => app.auditedUsername(request),
+    botIn: (request) => app.auditedBot(request),
   }
 }
 
 /** Returns the parts of a route that record its call before its response begins. */
-export function recorded(handle: Handle, { record, usernameIn }: Audit) {
+export function recorded(handle: Handle, { record, botIn }: Audit) {
   return {
     async handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-      const username = await usernameIn(request)
+      const before = await botIn(request)
       // A handler that sends by itself comes to `onSend` before it returns.
-      request.handled = { username }
+      request.handled = { before }
       try {
         const result = await handle(request, reply)
-        request.handled &&= { username, result }
+        const changes = request.changes ?? changesOf(before, await botIn(request))
+        request.handled &&= { before, changes, result }
         return result
       } catch (error) {
-        request.handled &&= { username, error }
+        request.handled &&= { before, error }
         throw error
       }
     },
@@ -104,14 +130,22 @@ export function recorded(handle: Handle, { record, usernameIn }: Audit) {
   }
 }
 
+/** Another call about the same bot at the same time may have its share in them. */
+function changesOf(before: AuditedBot, after: AuditedBot): readonly AuditChange[] | undefined {
+  if (before.settings === undefined || after.settings === undefined) return undefined
+  return settingChanges(before.settings, after.settings)
+}
+
 declare module 'fastify' {
   interface FastifyInstance {
     auditCall(operation: Operation, request: FastifyRequest, ended: Ended): Promise<void>
-    auditedUsername(request: FastifyRequest): Promise<string | undefined>
+    auditedBot(request: FastifyRequest): Promise<AuditedBot>
   }
   interface FastifyRequest {
     /** The code of an error that another worker returned, and which the handler passes on. */
     passedOnCode?: string
+    /** What the handler has changed that is no setting of the bot in the path. */
+    changes?: readonly AuditChange[] | undefined
     /** The handler runs or has ended, and the call is not recorded yet. */
     handled?: Ended | undefined
   }
@@ -120,7 +154,7 @@ declare module 'fastify' {
 function recordedCall(
   operation: Operation,
   request: FastifyRequest,
-  { username, result, error, botIds }: Ended,
+  { before, changes, result, error, botIds }: Ended,
   clock: Pick<Clock, 'nowMs'>,
 ): RecordedCall {
   const access = requestAccess(request)
@@ -134,14 +168,19 @@ function recordedCall(
     operation: operation.id,
     call: `${operation.method} ${shownPath(operation.path, params)}`,
     botId: botIdIn(params['id'] ?? fields['bot_id']),
-    username: username ?? usernameOf(fields['username']),
+    username: before?.username ?? usernameOf(fields['username']),
     botIds,
-    isTest: Object(request.query).test === true ? true : undefined,
+    isTest: isAboutTest(request) ? true : undefined,
     onKey: shownId(fields['key_id']),
+    changes,
     result: code ?? 'ok',
     requestId: requestIdOf(request.raw),
   }
   return { id: auditId(timeMs, randomBytes(4).toString('hex')), record }
+}
+
+function isAboutTest({ query }: FastifyRequest): boolean {
+  return Object(query).test === true
 }
 
 type Fields = Readonly<Record<string, unknown>>

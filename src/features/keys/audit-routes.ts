@@ -42,6 +42,7 @@ function callJson({
     bot_ids: record.botIds ?? [],
     test: record.isTest ?? false,
     on_key: record.onKey ?? null,
+    changes: record.changes ?? [],
     result: record.result,
     request_id: record.requestId,
   }

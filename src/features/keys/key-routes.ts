@@ -12,6 +12,7 @@ import { keyOperations } from './key-operations.ts'
 import type { BodyOf, ResultOf } from '../../api/operation.ts'
 import type { StoredAccessKey } from '../../shard/records/stored-records.ts'
 import { addOperations } from '../../private-api/add-operations.ts'
+import { keyChanges } from '../../private-api/setting-changes.ts'
 import { fieldValues } from '../../private-api/field-values.ts'
 import { type AskingRoute, askWorkers } from '../../links/ask/ask-workers.ts'
 import { addAnswers, type AnswersTo, asks } from '../../links/ask/question.ts'
@@ -33,6 +34,7 @@ export function addKeyRoutes(app: FastifyInstance, options: Options): void {
     async createKey({ body, request }) {
       const wanted = wantedOf(body, registry.clock.nowMs())
       const { id, record, text } = await registry.create(wanted, requestAccess(request))
+      request.changes = keyChanges({}, record)
       const unreached = await tellAll(options, request)
       return { ...keyJson({ id, record }), key: text, unreached_workers: unreached }
     },
@@ -42,6 +44,7 @@ export function addKeyRoutes(app: FastifyInstance, options: Options): void {
     async rotateKey({ params: { key_id: id }, body, request }) {
       const access = requestAccess(request)
       const { record, text } = await registry.rotate(id, body?.overlap ?? 0, access)
+      request.changes = keyChanges({ ...record, secrets: [] }, record)
       const unreached = await tellAll(options, request)
       return { ...keyJson({ id, record }), key: text, unreached_workers: unreached }
     },

@@ -1,4 +1,5 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
+import type { ResultOf } from '../../api/operation.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
@@ -7,6 +8,7 @@ import { anyText } from '../../config/config-values.ts'
 import { span } from '../../config/duration.ts'
 import { systemClock } from '../../kit/clock.ts'
 import { counted } from '../../kit/text/counted.ts'
+import { changeText } from '../../api/change-text.ts'
 import { auditOperations } from './audit-operations.ts'
 import { keyOperations } from './key-operations.ts'
 
@@ -86,10 +88,18 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
     const shown = calls.map((each) => ({
       ...each,
       bot_id: each.bot_id ?? someBots(each.bot_ids.length),
+      changes: changesText(each.changes),
     }))
     return resultLines(auditOperations.listAudit, { calls: shown }, view)
   },
 })
+
+type Changes = ResultOf<typeof auditOperations.listAudit>['calls'][number]['changes']
+
+/** A server of an earlier version tells no changes. */
+function changesText(changes: Changes | undefined): string | null {
+  return changes?.map(changeText).join('; ') || null
+}
 
 /** A part of a call that registers many bots is about all of these. */
 function someBots(count: number): string | null {

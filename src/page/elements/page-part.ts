@@ -72,6 +72,16 @@ export function refreshTimes(clock: Pick<BrowserClock, 'nowMs'>, root: ParentNod
   }
 }
 
+/** Returns a link to the page of a bot, with its username if that is known. */
+export function botLink(
+  id: number,
+  { username, test = false }: { readonly username?: string | undefined; readonly test?: boolean },
+): HTMLElement {
+  const name = username === undefined ? `${id}` : `@${username} ${id}`
+  const href = botHash({ botId: `${id}`, isTest: test })
+  return element('a', { href, class: 'row-link' }, test ? `${name}, /test/` : name)
+}
+
 /** Makes a link to the page of an update; a dash if its id is not known. */
 export function updateLink(queue: BotQueueName, id: number | null | undefined): Child {
   if (typeof id !== 'number') return '–'

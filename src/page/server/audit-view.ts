@@ -1,10 +1,10 @@
 /** The calls that changed something, the last ones first. */
-import { badgeElement, timeElement } from '../elements/page-part.ts'
+import { changeText } from '../../api/change-text.ts'
+import { badgeElement, botLink, timeElement } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import { botHash } from '../frame/page-route.ts'
 import { searchField } from '../elements/fields.ts'
 import type { RecordedCallShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
@@ -133,6 +133,7 @@ function columnsOf(clock: PageContext['clock']): readonly Column<RecordedCallSha
     { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
     { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
     { title: 'Bot', cell: botOf, hint: ({ bot_ids: ids }) => ids.join(', ') },
+    { title: 'Changes', cell: changesOf, style: 'wide' },
     {
       title: 'Result',
       cell: ({ result }) => badgeElement(result, result === 'ok' ? 'healthy' : 'failing'),
@@ -146,8 +147,14 @@ function keyOf({ key_id: id, key_name: name }: RecordedCallShape): string {
   return id === null ? 'admin key' : (name ?? id)
 }
 
-function botOf({ bot_id: id, bot_ids: ids, test }: RecordedCallShape): HTMLElement | string {
+/** Each change is a line. */
+function changesOf({ changes }: RecordedCallShape): HTMLElement | string {
+  if (changes.length === 0) return '–'
+  return element('div', {}, ...changes.map((each) => element('div', {}, changeText(each))))
+}
+
+function botOf(call: RecordedCallShape): HTMLElement | string {
+  const { bot_id: id, bot_ids: ids } = call
   if (id === null) return ids.length === 0 ? '–' : `${ids.length} bots`
-  const href = botHash({ botId: `${id}`, isTest: test })
-  return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
+  return botLink(id, call)
 }

@@ -1,11 +1,10 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
-import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
+import { badgeElement, botLink, timeElement, updateLink } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
 import { formatCount } from '../elements/format.ts'
 import { pageCall, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import { botHash } from '../frame/page-route.ts'
 import { serverEvents } from '../frame/server-events.ts'
 import { statusLine } from '../elements/messages.ts'
 import { waitingFor } from '../elements/waiting.ts'
@@ -52,6 +51,7 @@ interface ShownEvent {
   readonly time: number
   readonly text: string
   readonly bot_id?: number
+  readonly username?: string
   /** Of an attempt. */
   readonly update_id?: number
   readonly test?: boolean
@@ -148,8 +148,6 @@ function updateLinkOf({ bot_id: id, test = false, update_id: update }: ShownEven
   return id === undefined ? '–' : updateLink({ botId: `${id}`, isTest: test }, update)
 }
 
-function botLinkOf({ bot_id: id, test = false }: ShownEvent): HTMLElement | string {
-  if (id === undefined) return '–'
-  const href = botHash({ botId: `${id}`, isTest: test })
-  return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
+function botLinkOf(event: ShownEvent): HTMLElement | string {
+  return event.bot_id === undefined ? '–' : botLink(event.bot_id, event)
 }

@@ -26,9 +26,20 @@ export interface AuditRecord {
   readonly isTest?: boolean | undefined
   /** The access key or signing key that it was about. */
   readonly onKey?: string | undefined
+  /** The settings that it changed; absent if it changed none, and in the records of earlier versions. */
+  readonly changes?: readonly AuditChange[] | undefined
   /** `ok`, or the code of the error. */
   readonly result: string
   readonly requestId: string
+}
+
+/** A setting that a call changed. A change of a secret, or of what is too long, has no values. */
+export interface AuditChange {
+  /** As the API names it. */
+  readonly field: string
+  /** The value before; null: it was not set. */
+  readonly from?: string | null
+  readonly to?: string | null
 }
 
 /** A call as it was stored. */

@@ -34,6 +34,7 @@ test('the files have exact types and headers that let the page use only itself',
   assert.deepEqual(types, [
     'text/html; charset=utf-8',
     'text/javascript; charset=utf-8',
+    'text/javascript; charset=utf-8',
     'text/css; charset=utf-8',
   ])
 })

@@ -17,11 +17,18 @@ function open() {
   const usernames = new Map([[200, 'echo_bot']])
   const calls: RecordedCall[] = []
   const held: (() => void)[] = []
+  const stored = { firstName: 'Echo', username: 'echo_bot', secrets: [], createdAtMs: 0 }
   const app = Fastify()
   addRequestAccess(app)
   app.addHook('onRequest', async (request) => void (request.access = 'root'))
   recordCalls(app, {
-    bots: { bots: { usernameOf: async (botId) => usernames.get(botId) } },
+    bots: {
+      bots: { usernameOf: async (botId) => usernames.get(botId) },
+      async queueOf(botId) {
+        if (!usernames.has(botId)) throw new PostboteError('UNKNOWN_BOT')
+        return { bot: { record: { ...stored } }, settings: {} }
+      },
+    },
     isFromWorker: ({ headers }) => headers['from-worker'] === 'yes',
     keys: {
       registry: { clock },
@@ -40,6 +47,10 @@ function open() {
     if (id === 100) throw new PostboteError('UNKNOWN_BOT')
     usernames.delete(id)
     return { bot_id: id, removed: true as const }
+  })
+  addOperation(app, botOperations.rotateToken, async ({ params: { id } }) => {
+    stored.firstName = 'Bell'
+    return { bot_id: id, token: 'token' }
   })
   addOperation(app, keyOperations.revokeKey, async ({ params: { key_id: id } }) => {
     if (id === 'bug') throw new TypeError('a bug')
@@ -126,5 +137,23 @@ test('a call names its bot as it was before, also one that it removes, and none 
   assert.deepEqual(
     calls.map(({ record }) => record.username),
     ['echo_bot', undefined],
+  )
+})
+
+test('a call says what it has changed of its bot, and one that changed nothing, or removed it, says nothing', async () => {
+  const { app, held, calls } = open()
+  for (const [method, url] of [
+    ['POST', '/v1/bots/200/token'],
+    ['POST', '/v1/bots/200/token'],
+    ['DELETE', '/v1/bots/200'],
+  ] as const) {
+    const answer = app.inject({ method, url })
+    while (held.length === 0) await settle()
+    held.shift()?.()
+    await answer
+  }
+  assert.deepEqual(
+    calls.map(({ record }) => record.changes),
+    [[{ field: 'first_name', from: 'Echo', to: 'Bell' }], undefined, undefined],
   )
 })
