@@ -240,7 +240,7 @@ test('the overview begins with the bots in trouble, and the title counts those t
   await trouble.getByText('500 Internal Server Error').waitFor()
   await until(async () => (await page.title()) === '(1) Overview – Postbote')
   await trouble.getByRole('button', { name: `Pause ${brokenId}` }).click()
-  await page.getByText('Deliveries are paused.').waitFor()
+  await page.getByText(/^Deliveries of bot \d+ are paused\.$/).waitFor()
   await trouble.waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByText('Taken back.').waitFor()

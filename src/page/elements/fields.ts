@@ -89,6 +89,12 @@ export function amountField({ label, name, units, placeholder }: AmountFieldOpti
   }
 }
 
+/** Chooses what an address names; the first option, if that is none. */
+export function chooseOption(select: HTMLSelectElement, value: string | null): void {
+  select.value = value ?? ''
+  if (select.selectedIndex < 0) select.selectedIndex = 0
+}
+
 /** A choice of one of some numbers of seconds. */
 export interface DurationChoice {
   readonly root: HTMLElement

@@ -89,7 +89,8 @@ export function lineChart(
     tabindex: 0,
     hidden: true,
   })
-  const empty = element('p', { class: 'faint no-plot' }, options.emptyText)
+  // Nothing is known before the first data.
+  const empty = element('p', { class: 'faint no-plot' }, 'Reading…')
   const legend = chartLegend(options)
   const table = chartTable(options)
   const root = cardElement(options.title, empty, frame, legend.root, table.root)
@@ -112,6 +113,7 @@ export function lineChart(
     data = shown
     frame.setAttribute('aria-label', `${options.title}: ${data.sentence}`)
     const isEmpty = !data.values.some(hasValue)
+    setElementText(empty, options.emptyText)
     empty.hidden = !isEmpty
     frame.hidden = isEmpty
     table.root.hidden = isEmpty

@@ -71,6 +71,9 @@ export function toasts(place: HTMLElement, clock: BrowserClock): Toast {
       undo && buttonElement('Undo', take, { style: 'small' }),
       buttonElement('Dismiss', () => shown.remove(), { style: 'quiet small' }),
     )
+    // What was done since makes an earlier way back stale.
+    for (const earlier of place.querySelectorAll('.with-undo')) earlier.remove()
+    if (undo !== undefined) shown.classList.add('with-undo')
     place.append(shown)
     while (place.childElementCount > toastsMax) place.firstElementChild?.remove()
     clock.after(shownMs, () => shown.remove())

@@ -133,6 +133,10 @@ export function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {
   return isTest ? bot.test : bot
 }
 
+function nameOf({ botId, isTest }: BotQueueName): string {
+  return isTest ? `bot ${botId}, /test/` : `bot ${botId}`
+}
+
 /** What an operator does to the deliveries of a queue, wherever the page offers it. A retry may be of one ordering key. */
 export type QueueAction =
   | 'pauseBot'
@@ -152,15 +156,15 @@ export async function actOnQueue(
       const key = typeof action === 'object' ? action.retryBot : undefined
       const retried = await api.call('retryBot', ofQueue(queue, { ordering_key: key }))
       const { retried_keys: keys } = retried
-      toast(`${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now.`)
+      toast(`${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now for ${nameOf(queue)}.`)
       return
     }
     const [text, opposite] =
       action === 'pauseBot'
-        ? (['Deliveries are paused.', 'resumeBot'] as const)
-        : (['Deliveries go on.', 'pauseBot'] as const)
+        ? (['are paused', 'resumeBot'] as const)
+        : (['go on', 'pauseBot'] as const)
     await api.call(action, input)
-    toast(text, () => api.call(opposite, input))
+    toast(`Deliveries of ${nameOf(queue)} ${text}.`, () => api.call(opposite, input))
   } catch (error) {
     toast(errorText(error))
   }

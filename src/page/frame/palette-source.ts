@@ -33,16 +33,25 @@ export interface PaletteSourceOptions {
 export function paletteSource({ context, pages, route }: PaletteSourceOptions): PaletteSource {
   const goTo = pages.map(({ title, href }) => linkEntry(title, href))
   const ofBot = route.page === 'bot' ? botCommands(context, route.queue) : undefined
-  const known = (text: string): readonly PaletteEntry[] =>
-    [...(ofBot?.known() ?? []), ...goTo].filter(({ kind, label }) =>
+  const known = (text: string): readonly PaletteEntry[] => [
+    ...updateEntries(route, text),
+    ...[...(ofBot?.known() ?? []), ...goTo].filter(({ kind, label }) =>
       hasWords(`${kind} ${label}`, text),
-    )
+    ),
+  ]
   const ask = async (text: string): Promise<PaletteAnswer> => {
     const search = searchOf(text)
     const [found] = await Promise.all([findBots(context, search), ofBot?.read()])
     return { entries: [...found.entries, ...known(text)], note: found.note }
   }
   return { ask, known }
+}
+
+/** On the page of a bot, a number may be the id of an update of it. */
+function updateEntries(route: PageRoute, text: string): readonly PaletteEntry[] {
+  if (route.page !== 'bot' || !/^[1-9]\d{0,9}$/.test(text.trim())) return []
+  const id = Number(text)
+  return [linkEntry(`Update ${id} of this bot`, botHash(route.queue, 'updates', id))]
 }
 
 async function findBots({ api }: PageContext, search: string): Promise<PaletteAnswer> {
@@ -80,7 +89,7 @@ function countText(found: number, count: string, search: string): string {
 function botEntry(bot: ListedBotShape): PaletteEntry {
   const { bot_id: id, username, first_name: label, webhook_host: host } = bot
   const href = botHash({ botId: `${id}`, isTest: false })
-  const note = [`@${username}`, `${id}`, ...(typeof host === 'string' ? [host] : [])].join(' · ')
+  const note = [`${id}`, `@${username}`, ...(typeof host === 'string' ? [host] : [])].join(' · ')
   const state = bot.paused === true ? 'paused' : (bot.health ?? bot.mode)
   const act = (): void => goToHash(href)
   return { label, note, kind: state ?? '', isState: state !== null, act }
