@@ -307,7 +307,7 @@ test('what has left is counted, replayed by a job with a bar, and a key is erase
   await page.getByRole('heading', { name: 'Deliver 2 updates again?' }).waitFor()
   await picture(page, 'replay-question')
   await answer(dashboard, 'Deliver 2 updates again')
-  await page.getByText('2 of 2 pushed again').waitFor()
+  await page.getByText('2 of 2 delivered again').waitFor()
   await until(() => sink.deliveries.length === 5)
   await picture(page, 'replay-done')
   await page.getByRole('button', { name: 'Erase these' }).click()

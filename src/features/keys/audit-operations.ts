@@ -77,15 +77,17 @@ function recordedCall() {
     ),
     test: is.flag('Whether it was about the /test/ queue of the bot.'),
     on_key: is.orNull(is.text('The id of the access key or signing key that it was about.')),
-    changes: is.list(
-      is.named('SettingChange', 'A setting that the call changed.', {
-        field: is.text('Its name in this API.'),
-        from: is.optional(
-          is.orNull(is.text('The value before; null: not set. Absent for a secret.')),
-        ),
-        to: is.optional(is.orNull(is.text('The value after the call.'))),
-      }),
-      'The settings that it changed. Long values are cut, and secrets are not shown.',
+    changes: is.optional(
+      is.list(
+        is.named('SettingChange', 'A setting that the call changed.', {
+          field: is.text('Its name in this API.'),
+          from: is.optional(
+            is.orNull(is.text('The value before; null: not set. Absent for a secret.')),
+          ),
+          to: is.optional(is.orNull(is.text('The value after the call.'))),
+        }),
+        'The settings that it changed; absent from a server of an earlier version. Long values are cut, and secrets are not shown.',
+      ),
     ),
     result: is.text('`ok`, or the code of the error.'),
     request_id: is.text('The X-Request-Id of the response.'),

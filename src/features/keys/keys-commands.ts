@@ -97,7 +97,7 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
 type Changes = ResultOf<typeof auditOperations.listAudit>['calls'][number]['changes']
 
 /** A server of an earlier version tells no changes. */
-function changesText(changes: Changes | undefined): string | null {
+function changesText(changes: Changes): string | null {
   return changes?.map(changeText).join('; ') || null
 }
 

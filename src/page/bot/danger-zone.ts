@@ -78,17 +78,12 @@ function removeRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
   const remove = actButton(context, 'removeBot', {
     label: 'Remove the bot',
     question: async () => {
-      const {
-        pending,
-        dead_letters: letters,
-        test,
-      } = await context.api.call('getBot', {
-        id: botId,
-      })
+      const bot = await context.api.call('getBot', { id: botId })
+      const { pending, dead_letters: letters, test } = bot
       const waiting = formatCount(pending + test.pending)
       const dead = formatCount(letters + test.dead_letters)
       return {
-        title: `Remove bot ${botId}?`,
+        title: `Remove ${bot.first_name} @${bot.username}, bot ${botId}?`,
         text: `${waiting} pending updates and ${dead} dead letters are lost, and its token ends. Nothing of it can be restored.`,
       }
     },

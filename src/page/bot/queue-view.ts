@@ -88,7 +88,9 @@ export function queueView(
   const root = element('div', {}, links.root, state.root, tabs.root, place)
   state.root.prepend(element('div', { class: 'heading' }, heading, state.actions))
   return {
-    title,
+    get title() {
+      return bot === undefined ? title : `${bot.first_name} – ${title}`
+    },
     root,
     follow(route) {
       if (route.page !== 'bot') return false

@@ -24,7 +24,7 @@ export function replayProgress({
   const passed = replayed + filtered + tooLarge
   const of = total === null ? '' : ` of ${formatCount(total)}`
   const notes = [
-    `${formatCount(replayed)}${of} pushed again`,
+    `${formatCount(replayed)}${of} delivered again`,
     ...(filtered > 0 ? [`${formatCount(filtered)} of types that the bot does not want`] : []),
     ...(tooLarge > 0 ? [`${formatCount(tooLarge)} too large`] : []),
     ...(gone > 0 ? [`${formatCount(gone)} no longer kept`] : []),

@@ -87,7 +87,7 @@ async function startReplay(
   const rate = element('input', { inputmode: 'numeric', autocomplete: 'off', value: rateUsual })
   const isWanted = await ask({
     title: `Deliver ${updates} again?`,
-    text: `They have ${formatBytes(bytes)}. Each is pushed again with a new id, after everything that is pending, and the order of each key stays.`,
+    text: `They have ${formatBytes(bytes)}. Each is delivered again with a new id, after everything that is pending, and the order of each key stays.`,
     action: `Deliver ${updates} again`,
     fields: element('label', {}, 'Updates per second, at most', rate),
   })
@@ -119,7 +119,7 @@ function jobRow(
     const rest = total === null ? 'The other updates' : `${formatCount(total - replayed)} updates`
     const isWanted = await ask({
       title: `Cancel delivering again?`,
-      text: `${rest} are not pushed again. What was pushed stays.`,
+      text: `${rest} are not delivered again. What was pushed stays.`,
       action: 'Cancel it',
       isDanger: true,
     })

@@ -14,10 +14,10 @@ const running = {
 test('a replay that runs says how far it is, and how fast', () => {
   assert.deepEqual(replayProgress(running), {
     share: 0.25,
-    text: '240 of 1,000 pushed again · 10 of types that the bot does not want · 100 per second at most',
+    text: '240 of 1,000 delivered again · 10 of types that the bot does not want · 100 per second at most',
   })
   const { share, text } = replayProgress({ ...running, total: null })
-  assert.deepEqual([share, text.slice(0, 16)], [undefined, '240 pushed again'])
+  assert.deepEqual([share, text.slice(0, 19)], [undefined, '240 delivered again'])
 })
 
 test('one that is paused says why, and one that is done is whole', () => {
@@ -26,7 +26,7 @@ test('one that is paused says why, and one that is done is whole', () => {
   const skipped = { filtered: 0, too_large: 1, gone: 760 }
   assert.deepEqual(replayProgress({ ...running, state: 'done', skipped }), {
     share: 1,
-    text: '240 of 1,000 pushed again · 1 too large · 760 no longer kept',
+    text: '240 of 1,000 delivered again · 1 too large · 760 no longer kept',
   })
   assert.equal(replayProgress({ ...running, state: 'cancelled', total: 0, replayed: 0 }).share, 1)
 })
