@@ -108,7 +108,9 @@ test('the page says that a node does not serve it', { skip }, async (t) => {
     await route.fulfill({ status: answer.status, body: await answer.text() })
   })
   await page.goto(`${botUrl}${link.url.pathname}${link.url.hash}`)
-  await page.getByText('The server does not serve this page at the moment.').waitFor()
+  await page
+    .getByText('The server does not serve this page at the moment.', { exact: true })
+    .waitFor()
   await page.unroute('**/portal/v1/**')
   await page.getByText('Nothing was sent yet.').waitFor()
 })

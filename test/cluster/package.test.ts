@@ -39,6 +39,7 @@ test('the package works when it is installed', async (t) => {
         'README.md',
         'dist/dashboard/app.css',
         'dist/dashboard/app.js',
+        'dist/dashboard/first-paint.js',
         'dist/dashboard/index.html',
         'dist/dashboard/portal.css',
         'dist/dashboard/portal.html',
@@ -117,7 +118,7 @@ test('the package works when it is installed', async (t) => {
   await t.test('its command prints the help', async (own) => {
     const command = commandOf(await user(own, tarball))
     const { stdout } = await run(command, ['--help'])
-    assert.match(stdout, /^Usage:\n {2}postbote serve/)
+    assert.match(stdout, /^Usage: postbote COMMAND/)
     const { stdout: ofRepair } = await run(command, ['repair', '--help'])
     assert.match(ofRepair, /^Usage:\n {2}postbote repair .*--rebuild/)
     assert.doesNotMatch(ofRepair, /--http-port/)
