@@ -94,10 +94,7 @@ export function queueView(
     root,
     follow(route) {
       if (route.page !== 'bot') return false
-      const isSame =
-        route.queue.botId === queue.botId &&
-        route.queue.isTest === queue.isTest &&
-        tabMakers[route.tab] !== undefined
+      const isSame = isSameQueue(route.queue, queue) && tabMakers[route.tab] !== undefined
       if (isSame) {
         wanted = route
         showTab()
@@ -105,6 +102,10 @@ export function queueView(
       return isSame
     },
   }
+}
+
+function isSameQueue(one: BotQueueName, other: BotQueueName): boolean {
+  return one.botId === other.botId && one.isTest === other.isTest
 }
 
 /** Makes a tab of what does not depend on the state of the bot. */

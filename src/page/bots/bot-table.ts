@@ -9,7 +9,7 @@ import { type Column, emptyState, headElement, rowElement } from '../elements/da
 import { buttonElement, cardElement, element, scrollElement } from '../elements/element.ts'
 import { formatAge, formatCount, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import { chooseOption, searchField } from '../elements/fields.ts'
+import { fillField, searchField } from '../elements/fields.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
@@ -177,7 +177,7 @@ function filterFields(
     element('option', { value: '' }, 'Any state'),
     ...states.map((each) => element('option', { value: each }, each)),
   )
-  chooseOption(state, asked.get('state'))
+  fillField(state, asked.get('state'))
   const labels = [searched, element('label', {}, 'State', state)]
   return { root: element('div', { class: 'controls' }, ...labels), search, state }
 }

@@ -89,10 +89,10 @@ export function amountField({ label, name, units, placeholder }: AmountFieldOpti
   }
 }
 
-/** Chooses what an address names; the first option, if that is none. */
-export function chooseOption(select: HTMLSelectElement, value: string | null): void {
-  select.value = value ?? ''
-  if (select.selectedIndex < 0) select.selectedIndex = 0
+/** Fills a field with what an address names; if that is no option of a choice, the first one is chosen. */
+export function fillField(field: HTMLInputElement | HTMLSelectElement, value: string | null): void {
+  field.value = value ?? ''
+  if (field instanceof HTMLSelectElement && field.selectedIndex < 0) field.selectedIndex = 0
 }
 
 /** A choice of one of some numbers of seconds. */

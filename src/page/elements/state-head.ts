@@ -156,7 +156,9 @@ export async function actOnQueue(
       const key = typeof action === 'object' ? action.retryBot : undefined
       const retried = await api.call('retryBot', ofQueue(queue, { ordering_key: key }))
       const { retried_keys: keys } = retried
-      toast(`${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now for ${nameOf(queue)}.`)
+      toast(
+        `${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now for ${nameOf(queue)}.`,
+      )
       return
     }
     const [text, opposite] =

@@ -2,7 +2,7 @@
 import { badgeElement, botLink, timeElement, updateLink } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
-import { chooseOption } from '../elements/fields.ts'
+import { fillField } from '../elements/fields.ts'
 import { formatCount } from '../elements/format.ts'
 import { pageCall, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
@@ -68,7 +68,7 @@ export function eventsView(context: PageContext): PageView {
     element('option', { value: '' }, 'All types'),
     ...types.map((each) => element('option', { value: each }, each)),
   )
-  chooseOption(type, query.get('type'))
+  fillField(type, query.get('type'))
   const state = statusLine('faint')
   const none = emptyState({
     title: 'Nothing has happened.',

@@ -6,7 +6,7 @@ import { unixSecondsOf } from '../elements/browser-clock.ts'
 import { element } from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import { chooseOption, type SearchField, searchField } from '../elements/fields.ts'
+import { fillField, type SearchField, searchField } from '../elements/fields.ts'
 import { whoseUpdates } from './whose-updates.ts'
 
 type Query = NonNullable<PageInput<'listUpdates'>['query']>
@@ -80,10 +80,7 @@ export function updateFilters(
   const askedType = (hasTypes && asked.get('type')) || ''
   showTypes(askedType === '' ? [] : [askedType])
   const kept = { state, type, pushed: span, from, until: to }
-  for (const [name, field] of Object.entries(kept)) {
-    if (field instanceof HTMLSelectElement) chooseOption(field, asked.get(name))
-    else field.value = asked.get(name) ?? ''
-  }
+  for (const [name, field] of Object.entries(kept)) fillField(field, asked.get(name))
   function showTimes(): void {
     times.hidden = span.value !== between
     ends.hidden = times.hidden
