@@ -72,6 +72,7 @@ test('each change of any worker is listed with its key and result, and neither r
       key_id: user.keyId,
       key_name: 'an auditor',
       operation: 'pauseBot',
+      changes: [{ field: 'paused', from: 'no', to: 'yes' }],
       call: `POST ${bot}/pause`,
       bot_id: botId,
       username: 'test_bot',

@@ -132,7 +132,7 @@ test('--help shows every command of a database, and help itself needs none', asy
   assert.equal(code, 0)
   for (const action of ['init', 'import', 'export'])
     assert.match(output, RegExp(`database ${action} --database URL`))
-  const all = await postbote(['--help'])
+  const all = await postbote(['help', 'all'])
   assert.match(all.output, /postbote database init/)
   assert.match(all.output, /--database/)
 })
