@@ -85,13 +85,13 @@ export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): 
   app.decorate('auditedBot', async (request) => {
     const botId = botIdIn(Object(request.params).id)
     if (botId === undefined) return {}
-    const username = await options.bots.bots.usernameOf(botId)
-    // Of one that is not registered, the handler says so. The name of one that cannot be loaded may be known.
-    const settings = await options.bots.queueOf(botId, isAboutTest(request)).then(
-      (queue) => ({ bot: queue.bot.record, queue: queue.settings }),
-      () => undefined,
-    )
-    return { username, settings }
+    try {
+      const { bot, settings } = await options.bots.queueOf(botId, isAboutTest(request))
+      return { username: bot.record.username, settings: { bot: bot.record, queue: settings } }
+    } catch {
+      // Of one that is not registered, the handler says so. The name of one that cannot be loaded may be known.
+      return { username: await options.bots.bots.usernameOf(botId) }
+    }
   })
 }
 
