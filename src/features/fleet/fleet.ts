@@ -173,7 +173,7 @@ export class Fleet {
     const of = this.#shards.get(shard)
     const row = of?.index.isFilled === true ? of.index.row(botId) : undefined
     if (of === undefined || row === undefined) return undefined
-    return this.#withReason(this.#statusOf(row, of), row, of)
+    return this.#inFull(this.#statusOf(row, of), row, of)
   }
 
   /** Returns what is known of a queue that is in memory. */
@@ -372,22 +372,22 @@ export class Fleet {
       isPollWaiting: loaded?.poller.isWaiting ?? false,
       polledBeforeMs: this.#pollsOf({ row, loaded, of }).lastBeforeMs,
       deadLetters: row.deadLetters,
-      webhookHost: row.webhookHost,
       // JSON has no infinity.
       takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
     }
   }
 
-  /** Only a bot that a list has gets its sentence: to write one for every bot that is looked at would be dear. */
+  /** Only a bot that a list has gets its texts: to make them for every bot that is looked at would be dear. */
   #told({ shard, botId, status }: FoundBot): FleetStatus {
     return this.statusOf(shard, botId) ?? status
   }
 
-  #withReason(status: FleetStatus, row: FleetRow, of: Indexed): FleetStatus {
+  #inFull(status: FleetStatus, row: FleetRow, of: Indexed): FleetStatus {
     const { health, oldestAgeS } = status
-    if (health === undefined || health === 'healthy' || health === 'paused') return status
+    const named = { ...status, webhookHost: row.webhookHost }
+    if (health === undefined || health === 'healthy' || health === 'paused') return named
     const loaded = this.#parts.bots.loadedQueue(row.queue)
-    return { ...status, healthReason: reasonOf(this.#factsOf({ row, loaded, of }), oldestAgeS) }
+    return { ...named, healthReason: reasonOf(this.#factsOf({ row, loaded, of }), oldestAgeS) }
   }
 
   #healthOf(seen: Seen): WebhookStatus {
