@@ -65,7 +65,7 @@ const jobIdArgument = {
   kind: wholeNumber(1, jobIdMax),
   sentence: 'Id of the replay, as `updates replay` has printed it.',
 } as const
-const testOption = {
+export const testOption = {
   name: 'test',
   kind: onOff,
   sentence: "Addresses the bot's /test/ queue.",

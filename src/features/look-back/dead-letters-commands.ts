@@ -16,6 +16,7 @@ import {
   botIdArgument,
   printCall,
   remoteCommand,
+  testOption,
   updateIdArgument,
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
@@ -38,11 +39,6 @@ const oneOrAllBotsArgument = {
   kind: botIdArgument.kind,
   sentence: 'Id of a bot; without it, all bots.',
 } as const
-const ofTestQueueOption = {
-  name: 'test',
-  kind: onOff,
-  sentence: "Addresses the bot's /test/ queue.",
-} as const
 const allOption = { name: 'all', kind: onOff, sentence: 'All dead letters of the queue.' } as const
 const waitOption = {
   name: 'wait',
@@ -61,7 +57,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.sumAllDeadLetters, {
     sentence: 'shows why dead letters are dead, of a bot or of all, the most first',
     arguments: [oneOrAllBotsArgument],
-    options: [ofTestQueueOption],
+    options: [testOption],
     run: sum,
   }),
   remoteCommand(deadLetterOperations.listDeadLetters, {
@@ -121,7 +117,7 @@ async function sum(call: CommandCall): Promise<void> {
     printCall(call, sumAllDeadLetters, await api.call(sumAllDeadLetters, {}), {})
     return
   }
-  const input = { id, query: { test: call.has(ofTestQueueOption) } }
+  const input = { id, query: { test: call.has(testOption) } }
   printCall(call, sumDeadLetters, await api.call(sumDeadLetters, input), input)
 }
 
