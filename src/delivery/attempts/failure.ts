@@ -137,7 +137,12 @@ const wrongResponse = /^Wrong response from the webhook: /
 /** Returns what is wrong with the response of any server; undefined if none has come. */
 export function answerFaultOf(error: unknown): string | undefined {
   const { kind, message } = failureOf(error)
-  return kind === 'rejected' ? message.replace(wrongResponse, '') : undefined
+  return kind === 'rejected' ? withoutPrefix(message) : undefined
+}
+
+/** Returns the message of a failure without what all wrong responses have before it. */
+export function withoutPrefix(message: string): string {
+  return message.replace(wrongResponse, '')
 }
 
 /**
@@ -148,7 +153,7 @@ export function answerFaultOf(error: unknown): string | undefined {
  */
 export function causeOfFailure(message: string, verb: 'answers' | 'answered'): string {
   if (!wrongResponse.test(message)) return message
-  const what = message.replace(wrongResponse, '')
+  const what = withoutPrefix(message)
   return `endpoint ${verb} ${/^\d{3}\b/.test(what) ? '' : 'wrongly: '}${what}`
 }
 

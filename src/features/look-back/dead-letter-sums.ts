@@ -3,6 +3,7 @@
  * disk, queue by queue, as far as a bound, so the sums may be of a part; they say so.
  */
 import type { Clock } from '../../kit/clock.ts'
+import { withoutPrefix } from '../../delivery/attempts/failure.ts'
 import { deadLetterLifeMs, deadLettersPerRead, mib } from '../../kit/limits.ts'
 import { lookCostMs, type LookPayer } from '../../queue/kept/look-payer.ts'
 import type { ShardLists } from '../../shard/shard-lists.ts'
@@ -55,14 +56,9 @@ export const lettersSummedMax = 50_000
 const summedBytesMax = 64 * mib
 const summedBytesPerRead = 1 * mib
 
-const wrongResponse = 'Wrong response from the webhook: '
-
 /** Returns the class of an error: without what differs between two letters that have died of the same. */
 export function errorClassOf(lastError: string): string {
-  const text = lastError.startsWith(wrongResponse)
-    ? lastError.slice(wrongResponse.length)
-    : lastError
-  return text
+  return withoutPrefix(lastError)
     .replace(/ \([^()]{1,256}\)$/, '')
     .replaceAll(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, '…')
     .replaceAll(/\d{4,}/g, '…')
