@@ -2,6 +2,7 @@
  * The activities of the queues of a worker that are polled, limited to those whose bots were loaded last. An activity must survive
  * the unloading of its bot, because operators ask who has polled when nobody does any more.
  */
+import { setLast } from '../kit/set-last.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
 import { PollActivity } from './poll-activity.ts'
 
@@ -23,10 +24,8 @@ export class PollActivities {
   /** Returns the activity of a queue that is polled. Creates it if there is none. */
   of(queue: QueueId): PollActivity {
     const activity = this.#activities.get(queue) ?? new PollActivity()
-    this.#activities.delete(queue)
-    this.#activities.set(queue, activity)
-    const [oldest] = this.#activities.keys()
-    if (this.#activities.size > this.#max && oldest !== undefined) this.forget(oldest)
+    const oldest = setLast(this.#activities, [queue, activity], this.#max)
+    if (oldest !== undefined) this.forget(oldest)
     return activity
   }
 

@@ -6,6 +6,7 @@
 import type { AttemptsRecord } from '../../shard/records/attempts-record.ts'
 import type { StoredFailures } from '../../shard/records/bot-record.ts'
 import { mib } from '../../kit/limits.ts'
+import { setLast } from '../../kit/set-last.ts'
 import { webhookHealthRecentMs } from '../limits.ts'
 import { AttemptLog, type AnswerRoom } from './attempt-log.ts'
 
@@ -60,10 +61,8 @@ export class AttemptLogs {
 
   /** Stores a log as the one used last. */
   keep(queue: number, log: AttemptLog): void {
-    this.#logs.delete(queue)
-    this.#logs.set(queue, log)
-    const [oldest] = this.#logs.keys()
-    if (this.#logs.size > this.#max && oldest !== undefined) this.forget(oldest)
+    const oldest = setLast(this.#logs, [queue, log], this.#max)
+    if (oldest !== undefined) this.forget(oldest)
   }
 
   /** Returns a log for reading. Creates none. */

@@ -27,6 +27,7 @@ import { PerTurn } from '../../kit/per-turn.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from '../attempts/failure.ts'
 import { tlsContext } from './tls-context.ts'
 import { kib } from '../../kit/limits.ts'
+import { setLast } from '../../kit/set-last.ts'
 
 /** What a webhook connects to. It belongs to one webhook and to one setting of it. */
 export interface ConnectTarget {
@@ -223,10 +224,8 @@ function startTls(
       clock.soon(() => socket.destroy(new WebhookFailure('TLS: too many sessions', 'tls_failed')))
     }
     if (sessionsSent > webhookTlsSessionsMax || latest.length > webhookTlsSessionBytesMax) return
-    sessions.delete(address)
-    sessions.set(address, latest)
-    const [oldest] = sessions.keys()
-    if (sessions.size > webhookAddressesMax && oldest !== undefined) sessions.delete(oldest)
+    const oldest = setLast(sessions, [address, latest], webhookAddressesMax)
+    if (oldest !== undefined) sessions.delete(oldest)
   })
   return socket
 }

@@ -4,6 +4,7 @@
  * every few minutes neither looks its name up each time nor tries a dead address first. They end with the worker, and so
  * does the blocklist they were judged by.
  */
+import { setLast } from '../../kit/set-last.ts'
 
 /** The addresses of one webhook. Whatever resolves the name updates this object in place. */
 export interface KnownAddresses {
@@ -53,10 +54,8 @@ export class AddressBook {
     const before = this.#entries.get(queue)
     const isSame = before?.owner.url === url && before.owner.ipAddress === ipAddress
     const entry = isSame ? before : { owner: { queue, url, ipAddress }, known: noAddresses() }
-    this.#entries.delete(queue)
-    this.#entries.set(queue, entry)
-    const [oldest] = this.#entries.keys()
-    if (this.#entries.size > this.#max && oldest !== undefined) this.#entries.delete(oldest)
+    const oldest = setLast(this.#entries, [queue, entry], this.#max)
+    if (oldest !== undefined) this.forget(oldest)
     return entry.known
   }
 
