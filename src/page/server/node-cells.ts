@@ -52,7 +52,7 @@ export function nodeCells(node: NodeShape): readonly Cell[] {
     partsCell(shards),
     heartbeatCell(node),
     isUnknown ? plain(formatCount(undefined)) : partsCell(workers),
-    plain(isUnknown ? formatCount(undefined) : delayText(Math.max(...delays))),
+    plain(isUnknown ? formatCount(undefined) : formatMs(Math.max(...delays))),
     plain(formatAge(uptime)),
     plain(version ?? formatCount(undefined)),
   ]
@@ -101,7 +101,7 @@ export function workerCells(
     },
     { text: formatCount(worker.restarts), style: worker.restarts > 0 ? 'degraded' : '' },
     plain(formatAge(worker.uptime)),
-    plain(delayText(worker.event_loop_delay_max_ms)),
+    plain(formatMs(worker.event_loop_delay_max_ms)),
     plain(worker.pid === null ? formatCount(undefined) : `${worker.pid}`),
   ]
 }
@@ -164,10 +164,6 @@ function troublesOf(parts: readonly { readonly state: string }[]): readonly Cell
 function worstStyle(troubles: readonly Cell[]): string {
   const isFailing = troubles.some(({ style }) => style === 'failing')
   return isFailing ? 'failing' : (troubles[0]?.style ?? '')
-}
-
-function delayText(delayMs: number): string {
-  return formatMs(delayMs)
 }
 
 /** Chosen: as many as fit into the table. The one that has been gone for the longest time is forgotten first. */

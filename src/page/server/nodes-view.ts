@@ -1,26 +1,15 @@
 /** The nodes and workers of the server, and how long its event loops make work wait. */
-import { ifOlder } from '../frame/api-client.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { factList, type Facts } from '../elements/page-part.ts'
 import { formatBytes, formatCount, formatMs } from '../elements/format.ts'
 import { nodesPanel } from './nodes-panel.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import { readMetricsText } from './rate-meter.ts'
 import { readinessTexts } from './readiness-text.ts'
-import { readinessOf } from './server-panel.ts'
-import type { ReadinessShape, SummaryShape } from '../frame/shapes.ts'
+import { type ServerState, serverState } from './server-panel.ts'
 import { statusLine } from '../elements/messages.ts'
 import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 2_000
-
-interface ServerFacts {
-  /** Undefined if the server is older than this call. */
-  readonly summary: SummaryShape | undefined
-  readonly metrics: ReadonlyMap<string, number>
-  /** Undefined if the server does not respond. */
-  readonly readiness: ReadinessShape | undefined
-}
 
 export function nodesView(context: PageContext): PageView {
   const { api, poll } = context
@@ -31,13 +20,10 @@ export function nodesView(context: PageContext): PageView {
   poll(
     pauseMs,
     async () => {
-      const [summary, metrics, readiness] = await Promise.all([
-        api.call('getSummary', {}).catch(ifOlder),
-        api.metrics().then(readMetricsText),
-        readinessOf(),
-      ])
+      const state = await serverState(api)
+      const { readiness } = state
       waiting.done()
-      facts.show(factsOf({ summary, metrics, readiness }))
+      facts.show(factsOf(state))
       const text = readiness === undefined ? '' : readinessTexts(readiness).join(' ')
       status.root.hidden = text === ''
       status.say(text)
@@ -50,7 +36,7 @@ export function nodesView(context: PageContext): PageView {
   return { title: 'Nodes', root }
 }
 
-function factsOf({ summary, metrics, readiness }: ServerFacts): Facts {
+function factsOf({ summary, metrics, readiness }: ServerState): Facts {
   const missing = summary?.missing_shards ?? []
   return [
     ['Status', readiness?.status ?? 'does not respond'],

@@ -23,7 +23,8 @@ const rateKinds = [
 const rateNames = rateKinds.map(({ rate }) => rate)
 type RateName = (typeof rateNames)[number]
 
-interface ServerState {
+/** What is read of the server at once. */
+export interface ServerState {
   /** Undefined if the server is older than this call. */
   readonly summary: SummaryShape | undefined
   readonly metrics: ReadonlyMap<string, number>
@@ -53,12 +54,8 @@ export function serverPanel(
   poll(
     pauseMs,
     async () => {
-      const [summary, metrics, readiness] = await Promise.all([
-        api.call('getSummary', {}).catch(ifOlder),
-        api.metrics().then(readMetricsText),
-        readinessOf(),
-      ])
-      const state = { summary, metrics, readiness }
+      const state = await serverState(api)
+      const { summary } = state
       const atMs = clock.nowMs()
       const rates = meter.add({ atMs, counts: countsOf(state) })
       tiles.show({ summary, rates })
@@ -139,8 +136,18 @@ function countsOf({ summary, metrics }: ServerState): Readonly<Record<RateName, 
   }
 }
 
+/** Reads the state of the server. */
+export async function serverState(api: PageContext['api']): Promise<ServerState> {
+  const [summary, metrics, readiness] = await Promise.all([
+    api.call('getSummary', {}).catch(ifOlder),
+    api.metrics().then(readMetricsText),
+    readinessOf(),
+  ])
+  return { summary, metrics, readiness }
+}
+
 /** Returns what the server says about itself; undefined if it does not respond. One that is not ready says so with 503. */
-export async function readinessOf(): Promise<ReadinessShape | undefined> {
+async function readinessOf(): Promise<ReadinessShape | undefined> {
   try {
     const response = await fetch(pageCall('checkReadiness', {}).target, { cache: 'no-store' })
     const shape: ReadinessShape = await response.json()
