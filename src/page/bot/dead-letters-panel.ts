@@ -1,6 +1,5 @@
-/** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
+/** The dead letters of a queue: shown with their payload, delivered again, or dropped, one by one or all. */
 import { updateIn } from '../../api/update-in.ts'
-import { ifOlder } from '../frame/api-client.ts'
 import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
@@ -15,9 +14,10 @@ import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { type Message, statusLine } from '../elements/messages.ts'
-import type { DeadGroupShape, DeadLetterShape } from '../frame/shapes.ts'
+import type { DeadGroupShape, DeadLetterShape, ResultShape } from '../frame/shapes.ts'
 import { readableUpdate } from '../updates/readable-update.ts'
 import {
+  type DeadLetterGroups,
   deadLetterGroups,
   type DeadLetterGroupsOptions,
   lettersText,
@@ -30,8 +30,6 @@ import { timeElement, updateLink } from '../elements/page-part.ts'
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
 const pauseMs = 5_000
-/** The server reads all letters of the queue for their reasons. */
-const reasonsPauseMs = 15_000
 
 export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTMLElement {
   const { api, ask, clock, may, poll, toast } = context
@@ -103,41 +101,26 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   return element('div', {}, waiting.root, cards)
 }
 
-interface GroupsCard {
-  readonly root: HTMLElement
-  /** Resolves when they were read, or could not be. */
-  readonly ready: Promise<void>
-  readonly hurry: () => void
-}
-
 /** The reasons of the letters of this queue, if there are any. */
 function groupsCard(
   context: PageContext,
   queue: BotQueueName,
-  { onShow, onActed }: Required<DeadLetterGroupsOptions>,
-): GroupsCard {
+  acts: Pick<DeadLetterGroupsOptions<QueueSums>, 'onShow' | 'onActed'>,
+): DeadLetterGroups {
   const groups = deadLetterGroups(context, {
-    onShow,
-    onActed() {
-      hurry?.()
-      onActed()
+    ...acts,
+    read: () => context.api.call('sumDeadLetters', ofQueue(queue, {})),
+    onRead(sums) {
+      // What was delivered again is said here, also if nothing is left.
+      root.hidden &&= (sums?.groups.length ?? 0) === 0
     },
   })
   const root = cardElement('By reason', groups.root)
   root.hidden = true
-  const refresh = async (): Promise<void> => {
-    const input = ofQueue(queue, {})
-    const sums = await context.api.call('sumDeadLetters', input).catch(ifOlder)
-    // What was delivered again is said here, also if nothing is left.
-    root.hidden &&= (sums?.groups.length ?? 0) === 0
-    groups.show(sums?.groups ?? [])
-  }
-  let hurry: (() => void) | undefined
-  const ready = new Promise<void>((resolve) => {
-    hurry = context.poll(reasonsPauseMs, () => refresh().finally(resolve))
-  })
-  return { root, ready, hurry: () => hurry?.() }
+  return { ...groups, root }
 }
+
+type QueueSums = ResultShape<'sumDeadLetters'>
 
 type GroupChoice = Pick<NonNullable<PageInput<'listDeadLetters'>['query']>, 'reason' | 'error'>
 

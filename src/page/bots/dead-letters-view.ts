@@ -1,5 +1,4 @@
 /** The dead letters of all bots: by their reasons, and the bots with the most. */
-import { ifOlder } from '../frame/api-client.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { formatCount, shardsText } from '../elements/format.ts'
@@ -7,12 +6,14 @@ import type { PageContext, PageView } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { AllDeadReasonsShape, ListedBotShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
-import { deadLetterGroups, lettersText } from '../updates/dead-letter-groups.ts'
+import {
+  type DeadLetterGroups,
+  deadLetterGroups,
+  lettersText,
+} from '../updates/dead-letter-groups.ts'
 import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 5_000
-/** The server reads all dead letters for their reasons. Chosen: a night changes in minutes. */
-const reasonsPauseMs = 15_000
 /** Chosen: several screens. Who has more looks at those with the most. */
 const shownMax = 100
 
@@ -62,35 +63,21 @@ export function deadLettersView(context: PageContext): PageView {
   return { title: 'Dead letters', root }
 }
 
-interface ReasonsCard {
-  readonly root: HTMLElement
-  /** Resolves when they were read, or could not be. */
-  readonly ready: Promise<void>
-}
-
-function reasonsCard(context: PageContext, onActed: () => void): ReasonsCard {
-  const { api, poll } = context
+function reasonsCard(context: PageContext, onActed: () => void): DeadLetterGroups {
   const waiting = waitingFor()
   const said = statusLine('faint lead')
   const groups = deadLetterGroups(context, {
-    onActed() {
-      hurry?.()
-      onActed()
+    read: () => context.api.call('sumAllDeadLetters', {}),
+    onRead(sums) {
+      waiting.done()
+      root.hidden = sums === undefined
+      said.say(sums === undefined ? '' : partText(sums))
     },
+    waiting,
+    onActed,
   })
   const root = cardElement('By reason', said.root, waiting.root, groups.root)
-  const refresh = async (): Promise<void> => {
-    const sums = await api.call('sumAllDeadLetters', {}).catch(ifOlder)
-    waiting.done()
-    root.hidden = sums === undefined
-    groups.show(sums?.groups ?? [])
-    said.say(sums === undefined ? '' : partText(sums))
-  }
-  let hurry: (() => void) | undefined
-  const ready = new Promise<void>((resolve) => {
-    hurry = poll(reasonsPauseMs, () => refresh().finally(resolve), waiting)
-  })
-  return { root, ready }
+  return { ...groups, root }
 }
 
 /** What the sums are of, if that is not all. */

@@ -1,5 +1,6 @@
 /** Dead letters by their reasons: a line for each, which opens to the bots that have them, and delivers them again. */
-import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
+import { ifOlder } from '../frame/api-client.ts'
+import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, type Child, element } from '../elements/element.ts'
 import { formatCount } from '../elements/format.ts'
@@ -7,28 +8,48 @@ import { errorText } from '../elements/messages.ts'
 import { ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
+import type { Waiting } from '../elements/waiting.ts'
 import type { DeadGroupShape } from '../frame/shapes.ts'
 
 type GroupQueue = DeadGroupShape['queues'][number]
 
-export interface DeadLetterGroupsOptions {
+/** The server reads all dead letters for their reasons. Chosen: a night changes in minutes. */
+const pauseMs = 15_000
+
+interface Sums {
+  readonly groups: readonly DeadGroupShape[]
+}
+
+export interface DeadLetterGroupsOptions<Read extends Sums> {
+  readonly read: () => Promise<Read>
+  /** Called with what was read; undefined if the server is older than this call. */
+  readonly onRead: (sums: Read | undefined) => void
+  /** Stands in place of the groups until they are read. */
+  readonly waiting?: Waiting
   /** The groups are of one queue, so its bot is not named. The reader wants to see the letters of a group. */
   readonly onShow?: (group: DeadGroupShape) => void
   /** Something was delivered again. */
   readonly onActed: () => void
 }
 
-/** Makes the table of the groups. */
-export function deadLetterGroups(
+export interface DeadLetterGroups {
+  readonly root: HTMLElement
+  /** Resolves when they were read, or could not be. */
+  readonly ready: Promise<void>
+  readonly hurry: () => void
+}
+
+/** Makes the table of the groups, which is read again and again. */
+export function deadLetterGroups<Read extends Sums>(
   context: PageContext,
-  { onShow, onActed }: DeadLetterGroupsOptions,
-): PagePart<readonly DeadGroupShape[]> {
+  { read, onRead, waiting, onShow, onActed }: DeadLetterGroupsOptions<Read>,
+): DeadLetterGroups {
   const { clock, may } = context
   const progress = progressLine()
   const again = (group: DeadGroupShape): Child =>
     buttonElement(
       'Deliver these again',
-      () => void deliverAgain(context, group, progress).then(onActed),
+      () => void deliverAgain(context, group, progress).then(acted),
       { of: reasonText(group), style: 'small' },
     )
   const only = (group: DeadGroupShape): Child =>
@@ -54,7 +75,21 @@ export function deadLetterGroups(
     columns.filter((column) => column !== undefined),
     onShow ? {} : { more: { keyOf: reasonText, detailOf: queuesElement } },
   )
-  return { root: element('div', {}, progress.root, table.root), show: table.show }
+  const refresh = async (): Promise<void> => {
+    const sums = await read().catch(ifOlder)
+    onRead(sums)
+    table.show(sums?.groups ?? [])
+  }
+  let hurry: (() => void) | undefined
+  const ready = new Promise<void>((resolve) => {
+    hurry = context.poll(pauseMs, () => refresh().finally(resolve), waiting)
+  })
+  const acted = (): void => {
+    hurry?.()
+    onActed()
+  }
+  const root = element('div', {}, progress.root, table.root)
+  return { root, ready, hurry: () => hurry?.() }
 }
 
 /** For example `refused: 503 Service Unavailable`. */
