@@ -1,6 +1,7 @@
 /**
- * The bots in trouble, the worst ones first: of each the cause first, then the facts, how many updates wait, and what helps. The list is short
- * however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence of each.
+ * The bots in trouble, the worst ones first: of each the cause first, then the facts, how many updates wait, and what helps.
+ * The list is short however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence
+ * of each.
  */
 import { badge, type PagePart } from '../elements/page-part.ts'
 import { troubleText } from './bot-sentence.ts'

@@ -79,6 +79,7 @@ export class DashboardApp {
   #failing = 0
 
   constructor() {
+    // The program that runs before the first paint has its own memory.
     applyDisplay()
     this.#logout.addEventListener('click', () => void this.#logOut())
     window.addEventListener('hashchange', () => {
