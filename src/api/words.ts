@@ -171,7 +171,7 @@ export function timeUpTo(maximum: number, says: string): TInteger {
   return shown('time', integer(`${says}${inUnixSeconds}`, { minimum: 0, maximum }))
 }
 
-/** What the command line does not say of an option, because it takes more. */
+/** How times are sent. The command line does not say this of an option, which takes other forms of a time, too. */
 export const inUnixSeconds = ' In Unix seconds.'
 
 /** A point in time that whole seconds are too coarse for. */

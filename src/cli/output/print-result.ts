@@ -66,7 +66,7 @@ export function tellIncomplete({
 }: IncompleteResult): void {
   if (unreached !== undefined) {
     tell(
-      `${counted(unreached, 'worker')} did not respond; the change follows there within seconds after`,
+      `${counted(unreached, 'worker')} did not respond: the change takes effect there within seconds once they do`,
     )
   }
   if (missing.length === 0) return

@@ -98,7 +98,7 @@ export class DeadLetterSums {
     const key = `${reason} ${error}`
     let group = this.#groups.get(key)
     if (group === undefined) {
-      // What an endpoint says does not become a group, so there are only as many as there are words for errors.
+      // An endpoint that words each of its errors anew makes no more groups than a person reads.
       if (this.#groups.size >= deadGroupsMax) return this.endEarly()
       const times = { oldestMs: leftAtMs, newestMs: leftAtMs }
       group = { reason, error, count: 0, ...times, bots: new Set(), queues: new Map() }
