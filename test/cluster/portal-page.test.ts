@@ -160,7 +160,7 @@ test('updates are looked up and replayed by a job with a bar', { skip }, async (
   assert.equal(await page.getByRole('button', { name: 'Erase these' }).isVisible(), false)
   await page.getByRole('button', { name: 'Deliver these again' }).click()
   await answer({ page }, 'Deliver 2 updates again')
-  await page.getByText('2 of 2 pushed again').waitFor()
+  await page.getByText('2 of 2 delivered again').waitFor()
   await sink.atLeast(5)
   await picture(page, 'portal-replay')
   // The link is for no other call.
