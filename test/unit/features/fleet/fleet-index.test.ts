@@ -95,6 +95,42 @@ test('what could not be read stays due', () => {
   assert.equal(index.row(queue)?.deadLetters, 4)
 })
 
+test('a queue that was emptied while its oldest could not be read is not due', () => {
+  const index = threeStored()
+  commit(index, stateOf(1_000, 3), { kind: 'bot', queue, record: bot })
+  assert.equal(index.takeDueOldest(9).length, 1)
+  commit(index, stateOf(1_003, 0), confirm(1_003))
+  index.oldestUnread(queue)
+  assert.equal(index.row(queue)?.pendingCount, 0)
+  assert.deepEqual(index.takeDueOldest(9), [])
+})
+
+test('the oldest update of a queue that was empty is due if its group takes out the first one, too', () => {
+  for (const gone of [confirm(1_001), deliver([1_000], 1_001)]) {
+    const index = new FleetIndex()
+    index.filled()
+    const pushed = [push(1_000, { acceptedAtS: 5 }), push(1_001, { acceptedAtS: 6 })]
+    commit(index, stateOf(1_001, 1), ...pushed, gone)
+    assert.equal(index.row(queue)?.oldestAtS, undefined, gone.kind)
+    assert.deepEqual(index.takeDueOldest(9), [{ queue, floor: 1_001 }], gone.kind)
+  }
+})
+
+test('the oldest update has left, whichever others leave in the same group', () => {
+  const one = deliver([1_000], 1_000)
+  const other = deliver([1_002], 1_000)
+  for (const group of [
+    [one, other],
+    [other, one],
+  ]) {
+    const index = threeStored()
+    index.takeDueOldest(9)
+    index.oldestIs(queue, { updateId: 1_000, acceptedAtS: 5 })
+    commit(index, stateOf(1_000, 1), ...group)
+    assert.deepEqual(index.takeDueOldest(9), [{ queue, floor: 1_000 }])
+  }
+})
+
 test('at most as many are due at a time as the caller wants', () => {
   const index = new FleetIndex()
   const records = [1, 2, 3].map((id) => ({ queue: id, record: stateOf(1_000, 1) }))
