@@ -32,7 +32,6 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/records/stored-records.ts'
 import type { Counters, Log } from '../kit/surroundings.ts'
 import type { Tracer } from '../kit/tracing/tracer.ts'
-import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import {
   type ClientPresence,
   Poller,
@@ -40,13 +39,12 @@ import {
   type PollReply,
   type PollRequest,
 } from './poller.ts'
-import type { PollActivities } from './poll-activities.ts'
-import { PollActivity, type PolledMinutes } from './poll-activity.ts'
+import { type PollActivities, PollActivity, type PolledMinutes } from './poll-activity.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from '../delivery/queue-notes.ts'
 import { RefusalPacer } from '../admission/refusal-pacer.ts'
-import { hostOfWebhook } from '../delivery/endpoint/endpoint.ts'
-import type { SettingsChange } from './settings-change.ts'
+import { hostOfWebhook } from '../http/webhook-url.ts'
+import { type SettingsChange, settingsAsStored, withAllowedTypes } from './settings-change.ts'
 import { WebhookControl, type WebhookControlOptions } from './webhook-control.ts'
 import type { WebhookFacts, WebhookReport } from '../delivery/webhook-report.ts'
 import type { WebhookServices } from '../delivery/webhook-services.ts'

@@ -36,10 +36,9 @@ import {
 } from '../delivery/attempts/health.ts'
 import type { WindowEntry } from '../queue/window/window.ts'
 import type { RefusalPacer } from '../admission/refusal-pacer.ts'
-import { RepeatedPages } from './repeated-page.ts'
 import type { PollActivity } from './poll-activity.ts'
-import { PolledExpiry } from './polled-expiry.ts'
 import { PollFights } from './poll-fights.ts'
+import { PollTroubles } from './poll-troubles.ts'
 import type { Surroundings } from '../kit/surroundings.ts'
 
 export interface PollRequest {
@@ -126,8 +125,8 @@ export class Poller {
   #lastPollMs: number | undefined
   #takeovers: PollFights | undefined
   #refusals: PollFights | undefined
-  #repeated: RepeatedPages | undefined
-  #expiry: PolledExpiry | undefined
+  /** Absent until a poll gets updates or some expire: many bots wait for updates that never come. */
+  #troubles: PollTroubles | undefined
   #activity: PollActivity | undefined
   #endings = 0
   #isDraining = false
@@ -165,12 +164,12 @@ export class Poller {
   /** Updates that polls get again and again; undefined if there are none. */
   get repeated(): RepeatedPage | undefined {
     const { clock, queue } = this.#options
-    return this.#repeated?.at(queue.floor, clock.monotonicMs())
+    return this.#troubles?.repeated(queue.floor, clock.monotonicMs())
   }
 
   /** Updates that expire though somebody polls; undefined if there are none. */
   get expiring(): ExpiringUpdates | undefined {
-    return this.#expiry?.at(this.#options.clock.monotonicMs())
+    return this.#troubles?.expiring(this.#options.clock.monotonicMs())
   }
 
   /** What its polls got, and who made them, also before the bot was loaded; undefined without any. */
@@ -194,11 +193,11 @@ export class Poller {
     const nowMs = this.#options.clock.monotonicMs()
     const pollMs = this.isWaiting ? nowMs : (this.#lastPollMs ?? Number.NEGATIVE_INFINITY)
     if (nowMs - pollMs > unpolledAfterMs) {
-      this.#expiry = undefined
+      this.#troubles?.expiredUnpolled()
       return
     }
-    this.#expiry ??= new PolledExpiry()
-    this.#expiry.note(count, nowMs)
+    this.#troubles ??= new PollTroubles()
+    this.#troubles.expired(count, nowMs)
   }
 
   /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
@@ -305,7 +304,7 @@ export class Poller {
   #advance({ offset, resolved, startMs, timeoutMs }: AdmittedCall): void | Promise<void> {
     if (offset === 0) return undefined
     const { queue } = this.#options
-    if (resolved > queue.floor) this.#repeated?.confirmed()
+    if (resolved > queue.floor) this.#troubles?.confirmed()
     if (offset < 0) return queue.advance(resolved, 'drop')
     const counted = queue.advance(resolved, 'confirm')
     return counted instanceof Promise ? this.#inTime(counted, endOf(startMs, timeoutMs)) : undefined
@@ -358,9 +357,9 @@ export class Poller {
     const [first] = page
     const last = page.at(-1)
     if (first !== undefined && last !== undefined) {
-      this.#repeated ??= new RepeatedPages()
+      this.#troubles ??= new PollTroubles()
       const nowMs = this.#options.clock.monotonicMs()
-      this.#repeated.given(first.updateId, last.updateId, nowMs)
+      this.#troubles.given(first.updateId, last.updateId, nowMs)
       this.#activity?.fetched(page.length, this.#options.clock.nowMs())
     }
     return page

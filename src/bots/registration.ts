@@ -1,7 +1,7 @@
 /** What bots are registered with, and what comes of it. */
 import type { PostboteError } from '../kit/errors.ts'
 import type { PollsSetting } from '../shard/records/bot-record.ts'
-import type { SetWebhookRequest } from './set-webhook-request.ts'
+import type { SetWebhookRequest } from './settings-change.ts'
 
 /** A bot with what getMe returns. */
 export interface NamedBot {

@@ -11,7 +11,7 @@ import { PostboteError } from '../kit/errors.ts'
 import type { Modules } from '../kit/modules.ts'
 import { KeyedMutex, Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../kit/limits.ts'
-import { PollActivities } from './poll-activities.ts'
+import { PollActivities } from './poll-activity.ts'
 import type { BotRecord, QueueSettings } from '../shard/records/bot-record.ts'
 import type { StoredSecret } from '../kit/rights.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -19,7 +19,6 @@ import { type QueueId, queueIdOf } from '../shard/records/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { Verified } from '../delivery/endpoint/verify.ts'
-import { withAllowedTypes } from './allowed-types.ts'
 import {
   type Bot,
   type BotChange,
@@ -36,7 +35,7 @@ import { openWithSecret } from '../admission/open-with-secret.ts'
 import { PushBatch } from './push-batch.ts'
 import type { PushReceipt } from './push-receipt.ts'
 import type { IssuedToken, KeyedBot, KeyedRegistration, Registration } from './registration.ts'
-import type { SetWebhookRequest } from './set-webhook-request.ts'
+import { type SetWebhookRequest, withAllowedTypes } from './settings-change.ts'
 import {
   type Token,
   assertIntact,

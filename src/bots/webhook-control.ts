@@ -13,7 +13,6 @@ import type { Clock } from '../kit/clock.ts'
 import type { Lease } from '../kit/lease.ts'
 import { PostboteError } from '../kit/errors.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
-import { withAllowedTypes } from './allowed-types.ts'
 import { AttemptKeeper } from '../delivery/attempts/attempt-keeper.ts'
 import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/records/bot-record.ts'
 import type { QueueId } from '../shard/records/record-keys.ts'
@@ -30,8 +29,7 @@ import type { ShownRequest } from '../delivery/endpoint/request-headers.ts'
 import type { Verified } from '../delivery/endpoint/verify.ts'
 import { subjectOfKey } from '../queue/check/ordering-key.ts'
 import { HealthKeeper } from '../delivery/attempts/health-keeper.ts'
-import type { SettingsChange } from './settings-change.ts'
-import type { SetWebhookRequest } from './set-webhook-request.ts'
+import { type SettingsChange, type SetWebhookRequest, withAllowedTypes } from './settings-change.ts'
 import {
   type WebhookFacts,
   type WebhookInfo,

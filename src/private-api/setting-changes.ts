@@ -1,112 +1,26 @@
 /**
- * What a call has changed of a bot and of one of its queues, for the audit: each setting as the API names and shows it, before
- * and after. The table has a row for each field that is stored, so a new field does not compile before it is decided here what
- * may be shown of it. Of a secret, it is only said that it changed.
+ * What a call has changed of a bot, of one of its queues or of a key, for the audit: each setting as the API names and shows it,
+ * before and after. The tables beside the records say what may be shown of each field (shard/records/setting-rows.ts).
  */
-import type { BotQueue } from '../bots/bot-queue.ts'
-import { hostOfWebhook } from '../delivery/endpoint/endpoint.ts'
-import { utcText } from '../kit/clock.ts'
-import { typesOf } from '../kit/update-types.ts'
-import type { AccessKeyRecord } from '../shard/records/access-key-record.ts'
+import { type AccessKeyRecord, keyRows } from '../shard/records/access-key-record.ts'
 import type { AuditChange } from '../shard/records/audit-record.ts'
-import type { BotRecord, WebhookRecord } from '../shard/records/bot-record.ts'
+import {
+  type BotRecord,
+  botRows,
+  type QueueSettings,
+  queueRows,
+} from '../shard/records/bot-record.ts'
+import {
+  type Setting,
+  type Settings,
+  settingsIn,
+  type Shown,
+} from '../shard/records/setting-rows.ts'
 
 /** What is stored of a bot and a queue of it. */
 export interface StoredSettings {
   readonly bot: BotRecord
-  readonly queue: BotQueue['settings']
-}
-
-/** A value as it is shown; null: it is not set. */
-type Shown = string | number | readonly (string | number)[] | null
-
-interface Setting {
-  readonly shown: Shown
-  /** What else tells whether it has changed, and is never shown. */
-  readonly hidden?: unknown
-}
-
-type Settings = Readonly<Record<string, Setting>>
-
-/** The settings in each field of a record. */
-type Rows<Stored> = {
-  readonly [Name in keyof Stored]-?: (stored: NonNullable<Stored[Name]> | undefined) => Settings
-}
-
-const none = (): Settings => ({})
-
-function shown<Value extends string | number>(
-  name: string,
-): (value: Value | readonly Value[] | undefined) => Settings {
-  return (value) => ({ [name]: { shown: value ?? null } })
-}
-
-function secret(name: string): (value: unknown) => Settings {
-  return (value) => ({ [name]: { shown: null, hidden: value } })
-}
-
-const botRows: Rows<BotRecord> = {
-  firstName: shown('first_name'),
-  username: shown('username'),
-  secrets: secret('token'),
-  createdAtMs: none,
-  registeredBy: none,
-  isValidated: (isOn) => ({ validate: { shown: isOn === true ? 'telegram' : null } }),
-  portalLinks: (links = []) => ({ portal_links: { shown: links.map(({ id }) => id) } }),
-  // How far it has come is written with each group of updates.
-  relay: (relay) => ({
-    relay_from: { shown: relay?.from ?? null },
-    relay_token: { shown: null, hidden: relay?.sealedToken },
-  }),
-  polls: shown('polls'),
-  ttlS: shown('default_ttl'),
-  connectionsMax: shown('connections_cap'),
-  retryDelaysS: shown('retry_delays'),
-  headers: (headers = {}) => ({ headers: { shown: Object.keys(headers), hidden: headers } }),
-}
-
-/** What the server learns of an endpoint is no setting. */
-const webhookRows: Rows<WebhookRecord> = {
-  // The path of a URL may have the token of the bot.
-  url: (url) => ({
-    webhook: { shown: url === undefined ? null : hostOfWebhook(url), hidden: url },
-  }),
-  maxConnections: shown('max_connections'),
-  secretToken: secret('secret_token'),
-  ipAddress: shown('ip_address'),
-  verifiedAddress: none,
-  certificate: secret('certificate'),
-  sealedToken: none,
-  goneSinceMs: none,
-  failures: none,
-}
-
-const queueRows: Rows<BotQueue['settings']> = {
-  webhook: (webhook) => settingsIn(webhookRows, webhook ?? {}),
-  allowedTypes: (mask) => ({
-    allowed_updates: { shown: mask === undefined ? null : typesOf(mask) },
-  }),
-  isPaused: (isOn) => ({ paused: { shown: isOn === true ? 'yes' : 'no' } }),
-  deliveriesPerSecond: shown('deliveries_per_second'),
-  retention: ({ ms, bytes } = {}) => ({
-    retain: { shown: ms === undefined ? null : ms / 1_000 },
-    retain_bytes: { shown: bytes ?? null },
-  }),
-  signingKeys: (keys = []) => ({ signing_keys: { shown: keys.map(({ id }) => id) } }),
-}
-
-const keyRows: Rows<AccessKeyRecord> = {
-  name: shown('name'),
-  scopes: shown('scopes'),
-  bots: shown('bots'),
-  updatesPerSecond: shown('updates_per_second'),
-  requestsPerSecond: shown('requests_per_second'),
-  secrets: secret('secret'),
-  createdAtMs: none,
-  createdBy: none,
-  endsAtMs: (timeMs) => ({ expires: { shown: timeMs === undefined ? null : utcText(timeMs) } }),
-  lastUsedMs: none,
-  limitSlot: none,
+  readonly queue: QueueSettings
 }
 
 /** A value has this many characters in the audit. Chosen: a name, a host or some types; the audit is no copy of the settings. */
@@ -139,12 +53,6 @@ function changesOf(old: Settings, now: Settings): readonly AuditChange[] | undef
 
 function settingsOf({ bot, queue }: StoredSettings): Settings {
   return { ...settingsIn(botRows, bot), ...settingsIn(queueRows, queue) }
-}
-
-function settingsIn<Stored>(rows: Rows<Stored>, stored: Partial<Stored>): Settings {
-  const all: Record<string, Setting> = {}
-  for (const name in rows) Object.assign(all, rows[name](stored[name] ?? undefined))
-  return all
 }
 
 function textOf(setting: Setting | undefined): string {

@@ -1,6 +1,6 @@
 /** The events of deliveries: of webhooks that fail, recover or are removed, and of attempts while somebody reads these. */
 import type { DeliveryHooks } from '../../delivery/hooks.ts'
-import { hostOfWebhook } from '../../delivery/endpoint/endpoint.ts'
+import { hostOfWebhook } from '../../http/webhook-url.ts'
 import type { WebhookOfQueue } from '../../delivery/webhook-services.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { ReportEvent } from '../../kit/operator-event.ts'

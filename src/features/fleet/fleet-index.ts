@@ -16,7 +16,7 @@
  * fleet-rows.ts has the rows: those of 100,000 bots take 15 MB in all workers together.
  */
 import assert from 'node:assert/strict'
-import { hostOfWebhook } from '../../delivery/endpoint/endpoint.ts'
+import { hostOfWebhook } from '../../http/webhook-url.ts'
 import { unreachable } from '../../kit/errors.ts'
 import type { BotRecord, QueueSettings } from '../../shard/records/bot-record.ts'
 import type { QueueId } from '../../shard/records/record-keys.ts'

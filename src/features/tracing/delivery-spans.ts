@@ -1,5 +1,5 @@
 /** The spans of deliveries, and the places in their traces that endpoints get (kit/tracing/tracer.ts). */
-import { hostOfWebhook } from '../../delivery/endpoint/endpoint.ts'
+import { hostOfWebhook } from '../../http/webhook-url.ts'
 import type { DeliveryHooks } from '../../delivery/hooks.ts'
 import type { Tracer } from '../../kit/tracing/tracer.ts'
 import { isQueued } from '../../queue/queued-update.ts'

@@ -1,7 +1,9 @@
 /** The JSON that is stored of a key of the private API (`k` record), in shard 0 only. A field that is undefined is left out. */
+import { utcText } from '../../kit/clock.ts'
 import { accessKeysMax } from '../../kit/limits.ts'
 import type { Scope, StoredSecret } from '../../kit/rights.ts'
 import { type Codec, DamagedRecordError, decodeJson, encodeJson } from './record.ts'
+import { none, secret, type SettingRows, shown } from './setting-rows.ts'
 
 /** The shard that has the keys. */
 export const keysShard = 0
@@ -24,6 +26,21 @@ export interface AccessKeyRecord {
   readonly lastUsedMs?: number | undefined
   /** Which slot of the shared memory counts what the key does (admission/shared-key-limits.ts). */
   readonly limitSlot: number
+}
+
+/** What the audit may show of a key. */
+export const keyRows: SettingRows<AccessKeyRecord> = {
+  name: shown('name'),
+  scopes: shown('scopes'),
+  bots: shown('bots'),
+  updatesPerSecond: shown('updates_per_second'),
+  requestsPerSecond: shown('requests_per_second'),
+  secrets: secret('secret'),
+  createdAtMs: none,
+  createdBy: none,
+  endsAtMs: (timeMs) => ({ expires: { shown: timeMs === undefined ? null : utcText(timeMs) } }),
+  lastUsedMs: none,
+  limitSlot: none,
 }
 
 /** Codec of keys. An import may bring any slot: one outside the shared memory would count at another place, or nowhere. */

@@ -1,5 +1,10 @@
-/** The JSON that is stored of a bot (`b` record) and of each of its two queues' settings (`w` record). */
+/**
+ * The JSON that is stored of a bot (`b` record) and of each of its two queues' settings (`w` record), and what the audit may show of it.
+ */
+import { hostOfWebhook } from '../../http/webhook-url.ts'
 import type { PortalRight, StoredSecret } from '../../kit/rights.ts'
+import { typesOf } from '../../kit/update-types.ts'
+import { none, secret, type SettingRows, settingsIn, shown } from './setting-rows.ts'
 
 /** A link of the owner's page. */
 export interface StoredPortalLink {
@@ -61,6 +66,27 @@ export interface BotRecord extends BotSettings {
   readonly relay?: StoredRelay
 }
 
+/** What the audit may show of a bot. */
+export const botRows: SettingRows<BotRecord> = {
+  firstName: shown('first_name'),
+  username: shown('username'),
+  secrets: secret('token'),
+  createdAtMs: none,
+  registeredBy: none,
+  isValidated: (isOn) => ({ validate: { shown: isOn === true ? 'telegram' : null } }),
+  portalLinks: (links = []) => ({ portal_links: { shown: links.map(({ id }) => id) } }),
+  // How far it has come is written with each group of updates.
+  relay: (relay) => ({
+    relay_from: { shown: relay?.from ?? null },
+    relay_token: { shown: null, hidden: relay?.sealedToken },
+  }),
+  polls: shown('polls'),
+  ttlS: shown('default_ttl'),
+  connectionsMax: shown('connections_cap'),
+  retryDelaysS: shown('retry_delays'),
+  headers: (headers = {}) => ({ headers: { shown: Object.keys(headers), hidden: headers } }),
+}
+
 /** Changes the record of a bot on disk. Changes run one after the other. */
 export type ChangeBotRecord = <Change extends { readonly record: BotRecord }>(
   botId: number,
@@ -86,6 +112,22 @@ export interface WebhookRecord {
   readonly goneSinceMs?: number
   /** How deliveries have failed lately; absent if none has. */
   readonly failures?: StoredFailures
+}
+
+/** What the audit may show of a webhook: what the server learns of an endpoint is no setting. */
+const webhookRows: SettingRows<WebhookRecord> = {
+  // The path of a URL may have the token of the bot.
+  url: (url) => ({
+    webhook: { shown: url === undefined ? null : hostOfWebhook(url), hidden: url },
+  }),
+  maxConnections: shown('max_connections'),
+  secretToken: secret('secret_token'),
+  ipAddress: shown('ip_address'),
+  verifiedAddress: none,
+  certificate: secret('certificate'),
+  sealedToken: none,
+  goneSinceMs: none,
+  failures: none,
 }
 
 /** What the health of a webhook is restored from after the end of a process. Written now and then, so it may be behind. */
@@ -134,4 +176,19 @@ export interface QueueSettings {
   readonly retention?: { readonly ms?: number; readonly bytes?: number }
   /** The current key first. */
   readonly signingKeys?: readonly StoredSigningKey[]
+}
+
+/** What the audit may show of a queue. */
+export const queueRows: SettingRows<QueueSettings> = {
+  webhook: (webhook) => settingsIn(webhookRows, webhook ?? {}),
+  allowedTypes: (mask) => ({
+    allowed_updates: { shown: mask === undefined ? null : typesOf(mask) },
+  }),
+  isPaused: (isOn) => ({ paused: { shown: isOn === true ? 'yes' : 'no' } }),
+  deliveriesPerSecond: shown('deliveries_per_second'),
+  retention: ({ ms, bytes } = {}) => ({
+    retain: { shown: ms === undefined ? null : ms / 1_000 },
+    retain_bytes: { shown: bytes ?? null },
+  }),
+  signingKeys: (keys = []) => ({ signing_keys: { shown: keys.map(({ id }) => id) } }),
 }

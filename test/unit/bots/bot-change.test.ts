@@ -1,7 +1,7 @@
 /** What a PATCH changes of a bot: its record, and what its deliveries and pushes make of it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SetWebhookRequest } from '../../../src/bots/set-webhook-request.ts'
+import type { SetWebhookRequest } from '../../../src/bots/settings-change.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'

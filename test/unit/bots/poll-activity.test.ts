@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setOrigin } from '../../../src/http/connection-origin.ts'
-import { PollActivities } from '../../../src/bots/poll-activities.ts'
+import { PollActivities } from '../../../src/bots/poll-activity.ts'
 import {
   PollActivity,
   type PollClient,

@@ -1,7 +1,7 @@
 /** What setWebhook limits and keeps: the rate of verifications, connections, and the addresses that were found. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SetWebhookRequest } from '../../../src/bots/set-webhook-request.ts'
+import type { SetWebhookRequest } from '../../../src/bots/settings-change.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { AddressBook } from '../../../src/delivery/endpoint/known-addresses.ts'
 import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'

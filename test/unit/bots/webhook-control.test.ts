@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
-import type { SetWebhookRequest } from '../../../src/bots/set-webhook-request.ts'
+import type { SetWebhookRequest } from '../../../src/bots/settings-change.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife, type BotsLifeOptions } from '../../support/queue/bots-life.ts'
 import { settle } from '../../support/kit/fake-clock.ts'

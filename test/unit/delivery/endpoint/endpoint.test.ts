@@ -2,11 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../../src/kit/errors.ts'
 import { compileBlocklist, isBlocked } from '../../../../src/http/blocklist.ts'
-import {
-  hostOfWebhook,
-  parseEndpoint,
-  tidyUrl,
-} from '../../../../src/delivery/endpoint/endpoint.ts'
+import { hostOfWebhook, tidyUrl } from '../../../../src/http/webhook-url.ts'
+import { parseEndpoint } from '../../../../src/delivery/endpoint/endpoint.ts'
 
 function refusal(url: string, local = false): string {
   try {

@@ -4,7 +4,7 @@ import {
   settingsAsStored,
   storedDefaultTypes,
   withAllowedTypes,
-} from '../../../src/bots/allowed-types.ts'
+} from '../../../src/bots/settings-change.ts'
 import { defaultTypesMask, maskOf } from '../../../src/kit/update-types.ts'
 
 const webhook = { url: 'https://example.com/', maxConnections: 40 }
