@@ -247,7 +247,7 @@ export async function readParams(request: BodyRequest, options: ReadOptions): Pr
   const mayHoldCertificate = kind === 'multipart' && options.certificateBytesMax !== undefined
   const limit = mayHoldCertificate ? options.certificateBytesMax : options.bytesMax
   const { reservation } = options
-  const body = await readBody(request, { bytesMax: limit, reservation, growthMax: bodyGrowthMax })
+  const body = await readBody(request, { bytesMax: limit, reservation }, bodyGrowthMax)
   const turn = options.onBody?.(body.length)
   if (turn !== undefined) await turn
   addBody(params, body, contentType)

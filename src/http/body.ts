@@ -85,17 +85,18 @@ export interface ReceiveOptions {
   readonly reservation?: BodyReservation | undefined
 }
 
-export interface ReadBodyOptions extends ReceiveOptions {
-  /** How many times its size a compressed body may unpack to, beyond `bodyGrowthFreeBytes`; unlimited by default. */
-  readonly growthMax?: number
-}
-
 /**
  * Reads and decompresses a body, without a byte order mark at its beginning. `bytesMax` limits both the received and the decompressed size. It rejects only with
  * REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST.
+ *
+ * @param growthMax - how many times its size a compressed body may unpack to, beyond `bodyGrowthFreeBytes`
  */
-export function readBody(request: BodyRequest, options: ReadBodyOptions): Promise<Buffer> {
-  const { bytesMax, reservation, growthMax = Number.POSITIVE_INFINITY } = options
+export function readBody(
+  request: BodyRequest,
+  options: ReceiveOptions,
+  growthMax = Number.POSITIVE_INFINITY,
+): Promise<Buffer> {
+  const { bytesMax, reservation } = options
   if (!hasBody(request)) return Promise.resolve(noBytes)
   const receiving = receiveBody(request, options)
   const encoding = request.headers['content-encoding']

@@ -24,7 +24,7 @@ export interface PushPanel extends Omit<WatchedUpdate, 'watch'> {
 }
 
 /** The fields beside the update: what a push can say of it. */
-interface PushOptions {
+interface PushFields {
   readonly root: HTMLElement
   readonly query: () => Omit<PageInput<'pushUpdate'>['query'] & object, 'test'>
   readonly idempotencyKey: () => string
@@ -35,12 +35,12 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
   result.root.id = 'push-result'
   const watched = watchedUpdate(queue, result.say)
   const update = element('textarea', { rows: 8, spellcheck: 'false' }, sampleUpdate(clock.nowMs()))
-  const options = pushOptions()
+  const fields = pushFields()
   const push = async (): Promise<Message> => {
     watched.watch(undefined)
     result.say('Pushing…')
-    const key = options.idempotencyKey()
-    const pushed = await api.call('pushUpdate', ofQueue(queue, options.query()), {
+    const key = fields.idempotencyKey()
+    const pushed = await api.call('pushUpdate', ofQueue(queue, fields.query()), {
       raw: update.value,
       headers: key === '' ? {} : { 'idempotency-key': key },
     })
@@ -59,7 +59,7 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
     root: cardElement(
       'Push a test update',
       element('label', {}, 'The update, without update_id', update),
-      options.root,
+      fields.root,
       element('p', { class: 'note' }, pushButton),
       result.root,
     ),
@@ -67,7 +67,7 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
   }
 }
 
-function pushOptions(): PushOptions {
+function pushFields(): PushFields {
   const key = element('input', { autocomplete: 'off', placeholder: 'derived from the update' })
   const ttl = element('input', {
     inputmode: 'numeric',

@@ -1,5 +1,7 @@
-/** The time and the timers of the browser. The only file of the dashboard that uses them, so that tests can replace it. */
-import { shownZone } from './shown-zone.ts'
+/**
+ * The time and the timers of the browser, the only file of the page that uses them, so that tests can replace it; and in which time
+ * zone the page shows moments and reads them from fields: that of the browser, or UTC, as the reader has chosen.
+ */
 
 /** A source of time and timers. */
 export interface BrowserClock {
@@ -26,4 +28,30 @@ export const browserClock: BrowserClock = {
     const timer = setTimeout(fire, delayMs)
     return () => clearTimeout(timer)
   },
+}
+
+/** The default first. */
+export const shownZones = ['local', 'utc'] as const
+
+export type ShownZone = (typeof shownZones)[number]
+
+let shown: ShownZone = 'local'
+
+/** Moments are shown in this zone from now on. */
+export function showZone(zone: ShownZone): void {
+  shown = zone
+}
+
+export function shownZone(): ShownZone {
+  return shown
+}
+
+/** Returns the zone in which moments are not shown. */
+export function otherZone(): ShownZone {
+  return shown === 'utc' ? 'local' : 'utc'
+}
+
+/** For example `Europe/Berlin`. */
+export function localZoneName(): string {
+  return new Intl.DateTimeFormat('en-GB').resolvedOptions().timeZone
 }

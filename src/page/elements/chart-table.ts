@@ -4,11 +4,6 @@ import { element, scrollElement, setElementText } from './element.ts'
 import { formatTime } from './format.ts'
 import type { PagePart } from './page-part.ts'
 
-export interface ChartTableOptions {
-  readonly title: string
-  readonly values: ChartValue
-}
-
 export interface ChartTableData {
   readonly times: readonly number[]
   readonly lines: readonly {
@@ -17,8 +12,8 @@ export interface ChartTableData {
   }[]
 }
 
-/** Makes a table that is closed. */
-export function chartTable({ title, values }: ChartTableOptions): PagePart<ChartTableData> {
+/** Makes a table that is closed, of a chart with this title. */
+export function chartTable(title: string, values: ChartValue): PagePart<ChartTableData> {
   const format = chartFormats[values]
   const head = element('thead')
   const body = element('tbody')

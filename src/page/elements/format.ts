@@ -1,5 +1,5 @@
 /** How numbers are shown, and read from fields. Null and undefined are a dash: the server does not know the value. */
-import { otherZone, type ShownZone, shownZone } from './shown-zone.ts'
+import { otherZone, type ShownZone, shownZone } from './browser-clock.ts'
 
 type Shown = number | null | undefined
 

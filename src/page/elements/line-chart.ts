@@ -92,7 +92,7 @@ export function lineChart(
   // Nothing is known before the first data.
   const empty = element('p', { class: 'faint no-plot' }, 'Reading…')
   const legend = chartLegend(options)
-  const table = chartTable(options)
+  const table = chartTable(options.title, options.values)
   const root = cardElement(options.title, empty, frame, legend.root, table.root)
   const size = (): PlotSize => ({ width: Math.max(frame.clientWidth, 200), height: heightPx })
   let data: LineChartData = { times: [], values: [], notes: [], sentence: '' }

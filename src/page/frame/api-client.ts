@@ -47,7 +47,12 @@ export interface ApiResponse {
   text(): Promise<string>
 }
 
-type Call = Omit<ApiRequest, 'signal'>
+/** A call as it is sent, and how its end is taken. */
+interface Call extends Omit<ApiRequest, 'signal'> {
+  /** `callMsMax` by default. */
+  readonly msMax?: number | undefined
+  readonly isAside?: boolean | undefined
+}
 
 /** What a call sends beside its input. */
 export interface SentCall {
@@ -117,9 +122,8 @@ export class ApiClient {
   ): Promise<{ readonly text: string; readonly value: ResultShape<Id> }> {
     const { method, target } = pageCall(id, input)
     const body = raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
-    const call = { method, headers: { ...headers, ...ownHeader } }
-    const sent = body === undefined ? call : { ...call, body }
-    const response = await this.#send(target, sent, { msMax: callsMsMax[id], isAside })
+    const call = { method, headers: { ...headers, ...ownHeader }, msMax: callsMsMax[id], isAside }
+    const response = await this.#send(target, body === undefined ? call : { ...call, body })
     const text = await response.text()
     return { text, value: JSON.parse(text) }
   }
@@ -140,12 +144,11 @@ export class ApiClient {
 
   async #send(
     path: string,
-    call: Call,
-    { msMax = callMsMax, isAside = false }: SendOptions = {},
+    { msMax = callMsMax, isAside = false, ...request }: Call,
   ): Promise<ApiResponse> {
     const view = isAside ? undefined : this.#view
     try {
-      const response = await this.#fetch(path, call, msMax)
+      const response = await this.#fetch(path, request, msMax)
       if (!response.ok) throw await errorOf(response)
       this.#note({ view, path, trouble: undefined })
       return response
@@ -157,12 +160,16 @@ export class ApiClient {
     }
   }
 
-  async #fetch(path: string, call: Call, msMax: number): Promise<ApiResponse> {
+  async #fetch(
+    path: string,
+    request: Omit<ApiRequest, 'signal'>,
+    msMax: number,
+  ): Promise<ApiResponse> {
     const late = new AbortController()
     const cancel = this.#options.clock.after(msMax, () => late.abort())
     const { signal } = late
     try {
-      return await this.#options.fetch(path, { ...call, signal })
+      return await this.#options.fetch(path, { ...request, signal })
     } finally {
       cancel()
     }
@@ -176,11 +183,6 @@ export class ApiClient {
     const [first] = this.#troubles.values()
     this.#options.onTrouble(first)
   }
-}
-
-interface SendOptions {
-  readonly msMax?: number | undefined
-  readonly isAside?: boolean | undefined
 }
 
 interface Noted {

@@ -13,8 +13,7 @@ import { element, setElementText } from '../elements/element.ts'
 import { emptyState } from '../elements/data-table.ts'
 import { eventsView } from '../server/events-view.ts'
 import { formatCount } from '../elements/format.ts'
-import { handlePageKeys } from './page-keys.ts'
-import { keysDialog } from './keys-dialog.ts'
+import { handlePageKeys, keysDialog } from './page-keys.ts'
 import { keysView } from '../server/keys-view.ts'
 import { loginView } from './login-view.ts'
 import { nodesView } from '../server/nodes-view.ts'
@@ -144,11 +143,7 @@ export class DashboardApp {
   #search(): void {
     const context = this.#context
     if (this.#shown !== 'view' || context === undefined) return
-    const source = paletteSource({
-      context,
-      pages: pagesFor(context),
-      route: routeOf(location.hash),
-    })
+    const source = paletteSource(context, routeOf(location.hash), pagesFor(context))
     const onClosed = (): void => void (this.#palette = undefined)
     this.#palette = new Palette({ clock: browserClock, source, onClosed })
   }

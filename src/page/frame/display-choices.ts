@@ -2,7 +2,7 @@
  * What the reader has chosen about how the page looks, which this browser keeps: the theme, and the time zone of moments. A browser
  * that keeps nothing, or something else, has the defaults.
  */
-import { showZone, shownZones } from '../elements/shown-zone.ts'
+import { showZone, shownZones } from '../elements/browser-clock.ts'
 
 /** The values of each choice, the default first. */
 export const displayChoices = {

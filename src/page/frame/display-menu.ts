@@ -1,6 +1,6 @@
 /** The menu of how the page looks: its theme, and the time zone of moments. */
 import { element } from '../elements/element.ts'
-import { localZoneName } from '../elements/shown-zone.ts'
+import { localZoneName } from '../elements/browser-clock.ts'
 import {
   chooseDisplay,
   type DisplayChoice,

@@ -23,14 +23,12 @@ export interface OfferedPage {
   readonly href: string
 }
 
-export interface PaletteSourceOptions {
-  readonly context: PageContext
-  readonly pages: readonly OfferedPage[]
-  readonly route: PageRoute
-}
-
 /** Makes the source for the view that is shown. */
-export function paletteSource({ context, pages, route }: PaletteSourceOptions): PaletteSource {
+export function paletteSource(
+  context: PageContext,
+  route: PageRoute,
+  pages: readonly OfferedPage[],
+): PaletteSource {
   const goTo = pages.map(({ title, href }) => linkEntry(title, href))
   const ofBot = route.page === 'bot' ? botCommands(context, route.queue) : undefined
   const known = (text: string): readonly PaletteEntry[] => [

@@ -1,7 +1,7 @@
 /** Who and what an update is about, for the rows of lists. Its texts are of strangers, so each has its own direction of writing. */
 import { type Child, element } from '../elements/element.ts'
 import type { Column } from '../elements/data-table.ts'
-import { type Excerpted, type ExcerptParty, whoHint } from './excerpt-text.ts'
+import { type Excerpted, type ExcerptParty, whoHint } from './readable-update.ts'
 
 /** The columns of a list of updates that its server has sent with excerpts. */
 export const excerptColumns = [

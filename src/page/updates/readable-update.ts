@@ -1,7 +1,7 @@
-/** Updates as people read them. Pure. */
+/** Updates as people read them: with a line for each field, or who and what they are about. Pure. */
 import { updateIn } from '../../api/update-in.ts'
 import { formatBytes } from '../elements/format.ts'
-import { type ExcerptShape, excerptText } from './excerpt-text.ts'
+import type { UpdateShape } from '../frame/shapes.ts'
 
 /**
  * Returns an update with a line for each field. Only what is between its tokens changes, so each number keeps its digits:
@@ -54,4 +54,33 @@ export function tailedUpdate(data: string): TailedUpdate {
     updateId: event.update_id,
     text: `  ${event.type}  ${formatBytes(event.bytes)}${about}${payload}`,
   }
+}
+
+/** A server of an earlier version sends none. */
+export type ExcerptShape = NonNullable<UpdateShape['excerpt']>
+/** A row of a list. */
+export interface Excerpted {
+  readonly excerpt?: ExcerptShape | undefined
+}
+
+export type ExcerptParty = NonNullable<ExcerptShape['from']>
+
+/** All that is known of them, under the pointer. */
+export function whoHint({ excerpt }: Excerpted): string {
+  const { from, chat } = excerpt ?? {}
+  const parties = [from, chat?.id === from?.id ? undefined : chat]
+  return parties.flatMap((party) => (party === undefined ? [] : [partyText(party)])).join(' in ')
+}
+
+/** Who and what on one line, for the live tail. */
+export function excerptText(excerpt: ExcerptShape): string {
+  const { content = '', text = '' } = excerpt
+  const what = [content.replaceAll('_', ' '), text].filter((each) => each !== '').join(': ')
+  return [whoHint({ excerpt }), what].filter((each) => each !== '').join(' · ')
+}
+
+function partyText({ id, name, username }: ExcerptParty): string {
+  return [name, username === undefined ? undefined : `@${username}`, id]
+    .filter((each) => each !== undefined)
+    .join(' ')
 }

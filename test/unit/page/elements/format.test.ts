@@ -10,8 +10,7 @@ import {
   formatRate,
   formatTime,
 } from '../../../../src/page/elements/format.ts'
-import { showZone } from '../../../../src/page/elements/shown-zone.ts'
-import { unixSecondsOf } from '../../../../src/page/elements/browser-clock.ts'
+import { showZone, unixSecondsOf } from '../../../../src/page/elements/browser-clock.ts'
 
 test('numbers are shown in the unit that fits them', () => {
   assert.deepEqual([0, 119, 120, 7_199, 7_200, 172_800].map(formatAge), [
