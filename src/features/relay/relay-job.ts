@@ -14,7 +14,6 @@ import { PostboteError } from '../../kit/errors.ts'
 import type { ReportEvent } from '../../kit/operator-event.ts'
 import { relayBatchMax, relayPollS } from './limits.ts'
 import type { OriginAnswer, OriginFailure, RefusedUpdate, RelayServices } from './origin.ts'
-import { pollPauseMs } from './poll-pause.ts'
 import type { RefusedUpdates } from './refused-updates.ts'
 import { typesOf } from '../../kit/update-types.ts'
 import type { StoredRelay } from '../../shard/records/bot-record.ts'
@@ -45,6 +44,10 @@ export interface RelayJobServices {
 const relayEmptyRestMs = 1_000
 /** When updates could not be stored, the next poll begins after at most this time, because the queue may soon have room. */
 const relayStoreRetryMsMax = 10_000
+/** The wait after the second failure in a row; each further one doubles it. Chosen: a restart of an origin is over then. */
+const relayPauseMsMin = 2_000
+/** The wait grows to this. Chosen: with the spread it stays below two minutes, and a thousand relays cost an origin that is down 11 polls a second. */
+const relayPauseMsMax = 90_000
 
 /** What a relay does now. */
 export interface RelayState {
@@ -296,3 +299,16 @@ const relayTokenVoid =
   'The token cannot be read, because the admin key has changed: set the relay again with its token'
 const relayRepeats =
   'The origin repeats updates that were confirmed, and sends nothing else: if it counts anew, remove the relay and set it again'
+
+/**
+ * Returns how many milliseconds after a failure the next poll begins: not at all after the first failure, then 2, 4, 8 ... s. The
+ * delay is spread, so that the relays of an origin that was down do not return together.
+ *
+ * @param failures - polls in a row that failed, including this one
+ * @param random - returns numbers in [0, 1)
+ */
+export function pollPauseMs(failures: number, random: () => number): number {
+  if (failures <= 1) return 0
+  const spread = 0.75 + random() / 2
+  return Math.min(relayPauseMsMin * 2 ** (failures - 2), relayPauseMsMax) * spread
+}

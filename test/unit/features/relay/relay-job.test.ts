@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pollPauseMs } from '../../../../src/features/relay/poll-pause.ts'
+import { pollPauseMs } from '../../../../src/features/relay/relay-job.ts'
 
 test('a relay polls at once after one failure, and then ever later, up to two minutes', () => {
   const pauses = [1, 2, 3, 4, 7, 8, 1_000_000].map((failures) => pollPauseMs(failures, () => 0.5))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tailJson, tailLine } from '../../../../src/features/tail/tail-line.ts'
+import { tailJson, tailLine } from '../../../../src/features/tail/tail-command.ts'
 
 const nowMs = Date.UTC(2026, 10, 23, 8, 15)
 const update = {
