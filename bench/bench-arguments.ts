@@ -1,5 +1,7 @@
 /** The arguments of the bench: how they are read, and its help. */
 import { parseArgs } from 'node:util'
+import { adviceFor } from '../src/kit/text/advice-for.ts'
+import { visible } from '../src/kit/text/visible.ts'
 import { checkedCases } from './compare-ratios.ts'
 import type { BenchCase, CaseGroup } from './contestant.ts'
 
@@ -119,8 +121,11 @@ function parsed(argv: readonly string[]): Parsed {
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options })
   } catch (error) {
-    // parseArgs says which option is unknown or has no value.
-    if (error instanceof TypeError) throw new BenchArgumentError(error.message, { cause: error })
+    // parseArgs says in its first sentence which option is unknown or has no value.
+    if (error instanceof TypeError) {
+      const [first = ''] = error.message.split('. ')
+      throw new BenchArgumentError(shownStart(first), { cause: error })
+    }
     throw error
   }
 }
@@ -150,8 +155,10 @@ function casesNamed(
   const names = given.flatMap((name) => namesOf(name, groups))
   const unknown = names.filter((name) => !allCases.some((known) => isNamed(known, name)))
   if (unknown.length > 0) {
-    const known = allCases.map(({ name }) => name).join(', ')
-    throw new BenchArgumentError(`no case ${unknown.join(', ')}: expected any of ${known}`)
+    const named = [...(check ? [] : groups), ...allCases].map(({ name }) => name)
+    const known = [...new Set(named)]
+    const first = shownStart(unknown[0] ?? '')
+    throw new BenchArgumentError(`no case ${first}${adviceFor(first, known) || '.'} See --help`)
   }
   const isOfAll = ({ isLong = false, isExtra = false }: BenchCase): boolean =>
     names.length === 0 && !(quick && isLong) && (all || !isExtra)
@@ -172,5 +179,12 @@ function isNamed(known: BenchCase, name: string): boolean {
 function integer(name: string, text: string, max: number): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 1 && value <= max) return value
-  throw new BenchArgumentError(`--${name} ${text}: expected 1 to ${max}`)
+  throw new BenchArgumentError(`--${name}: expected 1 to ${max}, got ${shownStart(text)}`)
+}
+
+/** An error shows this many characters of what was given. */
+const shownLengthMax = 100
+
+function shownStart(text: string): string {
+  return visible(text.slice(0, shownLengthMax), '?')
 }

@@ -8,7 +8,6 @@ import { versionsOfReference } from '../kit/added-type.ts'
 import {
   addedTypeList,
   botFilter,
-  byteSize,
   cidr,
   databaseUrls,
   eventsUrl,
@@ -29,11 +28,12 @@ import {
   powerOfTwo,
   proxyAddress,
   secretServerUrl,
-  seconds,
   upstreamUrl,
 } from './config-values.ts'
+import { byteSize } from './byte-size.ts'
 import { duration } from './duration.ts'
 import {
+  gib,
   kib,
   mib,
   retentionBytesMax,
@@ -54,9 +54,26 @@ export interface OptionRow {
   readonly needsRestart?: true
 }
 
+/** What options are about, in the order of --help and docs/reference/options.md, with the headings there. */
+export const optionGroups = {
+  listeners: 'Listeners: the bot API, and the private one for producers and operators',
+  store: 'Data and workers',
+  cluster: 'Databases and several servers',
+  bots: 'Bots and types of updates',
+  queues: 'Queues: limits, and what is kept',
+  webhooks: 'Webhooks',
+  servers: 'Other bot API servers',
+  reports: 'Events, traces and the log',
+} as const
+
+interface ServerOptionRow extends OptionRow {
+  readonly group: keyof typeof optionGroups
+}
+
 export const optionTable = {
   httpPort: {
     name: 'http-port',
+    group: 'listeners',
     needsRestart: true,
     kind: integer(0, portMax),
     default: '8081',
@@ -64,6 +81,7 @@ export const optionTable = {
   },
   httpIpAddress: {
     name: 'http-ip-address',
+    group: 'listeners',
     needsRestart: true,
     kind: listenAddress,
     default: '0.0.0.0',
@@ -71,6 +89,7 @@ export const optionTable = {
   },
   httpCert: {
     name: 'http-cert',
+    group: 'listeners',
     needsRestart: true,
     kind: path,
     defaultShown: 'none; the bot API speaks plain HTTP',
@@ -79,6 +98,7 @@ export const optionTable = {
   },
   httpCertKey: {
     name: 'http-cert-key',
+    group: 'listeners',
     needsRestart: true,
     kind: path,
     defaultShown: 'none',
@@ -86,6 +106,7 @@ export const optionTable = {
   },
   adminPort: {
     name: 'admin-port',
+    group: 'listeners',
     needsRestart: true,
     kind: integer(0, portMax),
     default: '8082',
@@ -94,6 +115,7 @@ export const optionTable = {
   },
   adminIpAddress: {
     name: 'admin-ip-address',
+    group: 'listeners',
     needsRestart: true,
     kind: listenAddress,
     default: '127.0.0.1',
@@ -101,6 +123,7 @@ export const optionTable = {
   },
   adminCert: {
     name: 'admin-cert',
+    group: 'listeners',
     needsRestart: true,
     kind: path,
     defaultShown: 'none; the private listener speaks plain HTTP',
@@ -108,6 +131,7 @@ export const optionTable = {
   },
   adminCertKey: {
     name: 'admin-cert-key',
+    group: 'listeners',
     needsRestart: true,
     kind: path,
     defaultShown: 'none',
@@ -115,6 +139,7 @@ export const optionTable = {
   },
   adminKeyFile: {
     name: 'admin-key-file',
+    group: 'listeners',
     needsRestart: true,
     kind: path,
     defaultShown: '`admin.key` in the data directory, created at the first start',
@@ -122,14 +147,32 @@ export const optionTable = {
   },
   adminHosts: {
     name: 'admin-host',
+    group: 'listeners',
     kind: listOf(hostName),
     default: '',
     defaultShown: 'none',
     sentence:
       'Host names that the private listener accepts in the Host header, besides localhost and IP addresses.',
   },
+  portal: {
+    name: 'portal',
+    group: 'listeners',
+    kind: portalUrl,
+    defaultShown: "none; the owner's page is on the private listener alone",
+    sentence:
+      "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port; https, or also http with --local. All servers of a database need it.",
+  },
+  publicHealthz: {
+    name: 'public-healthz',
+    group: 'listeners',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Answers /healthz and /readyz on the port of the bot API, too, with the status alone, for load balancers that do not reach the private listener.',
+  },
   dir: {
     name: 'dir',
+    group: 'store',
     needsRestart: true,
     kind: path,
     default: './data',
@@ -137,6 +180,7 @@ export const optionTable = {
   },
   workers: {
     name: 'workers',
+    group: 'store',
     needsRestart: true,
     kind: integer(1, workersMax),
     defaultShown: 'the number of CPUs, or the number of shards if that is lower',
@@ -144,30 +188,50 @@ export const optionTable = {
   },
   shards: {
     name: 'shards',
+    group: 'store',
     needsRestart: true,
     kind: powerOfTwo(shardsMax),
     defaultShown:
       'the number that the data directory was created with; for a new directory 8, or with more than 8 CPUs the next power of two',
     sentence: 'Number of queue shards, fixed when the data directory is created.',
   },
+  windowBytes: {
+    name: 'window-memory',
+    group: 'store',
+    kind: byteSize({ min: mib, max: 65_536 * mib, unit: 'M' }),
+    defaultShown:
+      '256M, or an eighth of the memory of the machine or container, shared by the workers, if that is less',
+    sentence:
+      'Memory for pending updates in each worker, and as much again for those that webhooks are about to deliver; updates that do not fit are read from disk when they are needed.',
+  },
+  diskReserveBytes: {
+    name: 'disk-reserve',
+    group: 'store',
+    kind: byteSize({ max: 1_048_576 * mib, unit: 'M' }),
+    default: '256',
+    sentence: 'Free disk space below which updates are refused.',
+  },
   databases: {
     name: 'database',
+    group: 'cluster',
     needsRestart: true,
     kind: databaseUrls,
     default: 'none',
     defaultShown: 'none; the data directory holds the shards',
     sentence:
-      'PostgreSQL database that holds the shards, created with `postbote database init`; it may name several servers. Several databases share the shards, always in the same order. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
+      'PostgreSQL database that holds the shards, created with `postbote database init`; it may name several servers. Several databases share the shards, always in the same order.',
   },
   databaseMaxBytes: {
     name: 'database-max-size',
-    kind: integer(1, 1_048_576, { unit: 'GiB', bytes: 1024 * mib }),
+    group: 'cluster',
+    kind: byteSize({ min: gib, max: 1_048_576 * gib, unit: 'G' }),
     defaultShown: 'none',
     sentence:
       'Pushes for the bots of a database are refused while it is larger than this, so that its disk never fills up.',
   },
   nodeName: {
     name: 'node-name',
+    group: 'cluster',
     needsRestart: true,
     kind: nodeName,
     defaultShown: 'the host name',
@@ -175,6 +239,7 @@ export const optionTable = {
   },
   requireReplication: {
     name: 'require-replication',
+    group: 'cluster',
     needsRestart: true,
     kind: onOff,
     default: 'false',
@@ -183,6 +248,7 @@ export const optionTable = {
   },
   clusterListen: {
     name: 'cluster-listen',
+    group: 'cluster',
     needsRestart: true,
     kind: hostPort,
     defaultShown: 'none; no other server can reach this one',
@@ -191,6 +257,7 @@ export const optionTable = {
   },
   clusterAdvertise: {
     name: 'cluster-advertise',
+    group: 'cluster',
     needsRestart: true,
     kind: hostPort,
     defaultShown: 'the value of `--cluster-listen`',
@@ -199,124 +266,23 @@ export const optionTable = {
   },
   clusterKeyFile: {
     name: 'cluster-key-file',
+    group: 'cluster',
     needsRestart: true,
     kind: path,
     defaultShown: 'none',
     sentence:
       'File with a secret that all servers of the database share, at least 16 bytes, by which they know each other.',
   },
-  local: {
-    name: 'local',
-    kind: onOff,
-    default: 'false',
-    sentence:
-      'Allows webhooks to use http, any port and reserved addresses, for a server and bots on one network.',
-  },
-  maxWebhookConnections: {
-    name: 'max-webhook-connections',
-    kind: integer(1, 1_000),
-    default: '100',
-    sentence:
-      'Maximum number of connections to one webhook; it also limits webhooks that were set with a larger max_connections.',
-  },
-  maxTotalWebhookConnections: {
-    name: 'max-total-webhook-connections',
-    kind: integer(1, 1_000_000),
-    default: '10000',
-    sentence: 'Maximum number of webhook connections of all bots together.',
-  },
-  webhookVerifyTimeoutMs: {
-    name: 'webhook-verify-timeout',
-    kind: seconds(0.1, 60),
-    default: '4.5',
-    sentence:
-      'How long setWebhook tries to reach the webhook; most clients give up after 5 seconds.',
-  },
-  webhookGoneTimeoutMs: {
-    name: 'webhook-gone-timeout',
-    kind: seconds(0.1, 2_678_400),
-    default: '82800',
-    sentence: 'How long a webhook may return only 410 Gone before it is removed.',
-  },
-  attemptBodyBytes: {
-    name: 'attempt-body',
-    kind: integer(0, 4_096),
-    default: '1024',
-    sentence:
-      'Bytes of the response to a failed delivery that the attempts of a webhook show; 0 keeps none.',
-  },
-  attemptBodyOfReserved: {
-    name: 'attempt-body-of-reserved',
-    kind: onOff,
-    default: 'false',
-    sentence:
-      'Also keeps what endpoints with reserved addresses respond, which --local or --allow-cidr permit: whoever sets webhooks can then have pages of this network shown.',
-  },
-  secretTokenHeaders: {
-    name: 'secret-token-header',
-    kind: listOf(headerName, 1),
-    default: 'X-Service-Bot-Api-Secret-Token,X-Telegram-Bot-Api-Secret-Token',
-    sentence:
-      'Headers in which deliveries carry the secret_token of the webhook; a value replaces the whole list.',
-  },
-  noUserAgent: {
-    name: 'no-user-agent',
-    kind: onOff,
-    default: 'false',
-    sentence:
-      'Leaves the User-Agent out of requests to webhooks, which is Postbote/VERSION otherwise, unless the headers of a bot have one.',
-  },
-  proxy: {
-    name: 'proxy',
-    kind: proxyAddress,
-    defaultShown: 'none',
-    sentence:
-      'HTTP proxy for webhook deliveries and verification; set a password in the environment or the file, because other users of the machine can read flags.',
-  },
-  upstream: {
-    name: 'upstream',
-    kind: upstreamUrl,
-    defaultShown: 'none',
-    sentence:
-      'Bot API server that gets the methods that Postbote does not implement, and the methods in responses of webhooks; it receives the tokens of the bots.',
-  },
-  relayFrom: {
-    name: 'relay-from',
-    kind: listOf(secretServerUrl),
-    default: '',
-    defaultShown: 'none',
-    sentence:
-      'Bot API servers from which relays may take updates; each of them receives the tokens of the bots that are relayed from it.',
-  },
-  demo: {
-    name: 'demo',
-    kind: onOff,
-    default: 'false',
-    sentence:
-      'Answers sendMessage and a few other methods as an upstream server would, and logs the messages instead of sending them, to try bots without one.',
-  },
-  blockCidrs: {
-    name: 'block-cidr',
-    kind: listOf(cidr),
-    default: '',
-    defaultShown: 'none',
-    sentence: 'Addresses that webhooks may not have, besides the reserved ones.',
-  },
-  allowCidrs: {
-    name: 'allow-cidr',
-    kind: listOf(cidr),
-    default: '',
-    defaultShown: 'none',
-    sentence: 'Addresses that webhooks may have even if they are reserved or in a --block-cidr.',
-  },
   filter: {
     name: 'filter',
+    group: 'bots',
     kind: botFilter,
     defaultShown: 'every bot',
     sentence: 'Serves only the bots whose id divided by M leaves the remainder R.',
   },
   foreignTokens: {
     name: 'foreign-tokens',
+    group: 'bots',
     needsRestart: true,
     kind: onOff,
     default: 'false',
@@ -325,6 +291,7 @@ export const optionTable = {
   },
   updateTypes: {
     name: 'update-type',
+    group: 'bots',
     needsRestart: true,
     kind: addedTypeList,
     default: '',
@@ -334,28 +301,16 @@ export const optionTable = {
   },
   updateTypesOf: {
     name: 'update-types-of',
+    group: 'bots',
     needsRestart: true,
     kind: oneOf(versionsOfReference),
     defaultShown: 'none',
     sentence:
       'Adds the types that this version of the Telegram Bot API has besides the 22, as --update-type would.',
   },
-  portal: {
-    name: 'portal',
-    kind: portalUrl,
-    defaultShown: "none; the owner's page is on the private listener alone",
-    sentence:
-      "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port; https, or also http with --local. All servers of a database need it.",
-  },
-  publicHealthz: {
-    name: 'public-healthz',
-    kind: onOff,
-    default: 'false',
-    sentence:
-      'Answers /healthz and /readyz on the port of the bot API, too, with the status alone, for load balancers that do not reach the private listener.',
-  },
   healthInWebhookInfo: {
     name: 'health-in-webhook-info',
+    group: 'bots',
     kind: onOff,
     default: 'false',
     sentence:
@@ -363,78 +318,191 @@ export const optionTable = {
   },
   compressOverBytes: {
     name: 'compress',
-    kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),
+    group: 'queues',
+    kind: orOff(byteSize({ max: 4_096 * kib, unit: 'K' })),
     default: '64',
     sentence:
       'Size above which a list of updates is compressed if the client accepts gzip; off disables compression.',
   },
   checkOverBytes: {
     name: 'check-over',
-    kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),
+    group: 'queues',
+    kind: orOff(byteSize({ max: 4_096 * kib, unit: 'K' })),
     default: '128',
     sentence:
       'Size from which pushed updates are checked in a helper thread, so that they do not delay other requests; off disables the thread.',
   },
   maxUpdateBytes: {
     name: 'max-update-bytes',
-    kind: integer(1_024, 4_194_253),
+    group: 'queues',
+    kind: byteSize({ min: kib, max: 4_194_253 }),
     default: '524288',
-    sentence: 'Maximum size of an update, in bytes.',
+    sentence: 'Maximum size of an update.',
   },
   maxPendingUpdates: {
     name: 'max-pending-updates',
+    group: 'queues',
     kind: integer(1, 1_000_000_000),
     default: '100000',
     sentence: 'Maximum number of pending updates in one queue.',
   },
   maxPendingBytes: {
     name: 'max-pending-bytes',
-    kind: integer(1_024, 2 ** 40),
+    group: 'queues',
+    kind: byteSize({ min: kib, max: 1_024 * gib }),
     default: '134217728',
-    sentence: 'Maximum size of all pending updates in one queue, in bytes.',
-  },
-  windowBytes: {
-    name: 'window-memory',
-    kind: integer(1, 65_536, { unit: 'MiB', bytes: mib }),
-    defaultShown:
-      '256, or an eighth of the memory of the machine or container, shared by the workers, if that is less',
-    sentence:
-      'Memory for pending updates in each worker, and as much again for those that webhooks are about to deliver; updates that do not fit are read from disk when they are needed.',
+    sentence: 'Maximum size of all pending updates in one queue.',
   },
   retainMs: {
     name: 'retain',
-    kind: duration(retentionMsMax),
+    group: 'queues',
+    kind: duration({ maxMs: retentionMsMax }),
     default: '0',
-    sentence:
-      'How long updates that have left a queue are kept to be looked at, such as 24h or 7d; 0 keeps none.',
+    sentence: 'How long updates that have left a queue are kept to be looked at; 0 keeps none.',
   },
   retainBytes: {
     name: 'retain-bytes',
-    kind: byteSize(retentionBytesMax),
+    group: 'queues',
+    kind: byteSize({ max: retentionBytesMax }),
     default: '64MiB',
     sentence: 'Maximum size of what one queue keeps; the oldest goes first.',
   },
   retainTotalBytes: {
     name: 'retain-total-bytes',
-    kind: byteSize(retentionBytesMax),
+    group: 'queues',
+    kind: byteSize({ max: retentionBytesMax }),
     default: '1GiB',
     sentence: 'Maximum size of what all queues of the server keep; the oldest goes first.',
   },
-  diskReserveBytes: {
-    name: 'disk-reserve',
-    kind: integer(0, 1_048_576, { unit: 'MiB', bytes: mib }),
-    default: '256',
-    sentence: 'Free disk space below which updates are refused.',
+  local: {
+    name: 'local',
+    group: 'webhooks',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Allows webhooks to use http, any port and reserved addresses, for a server and bots on one network.',
+  },
+  blockCidrs: {
+    name: 'block-cidr',
+    group: 'webhooks',
+    kind: listOf(cidr),
+    default: '',
+    defaultShown: 'none',
+    sentence: 'Addresses that webhooks may not have, besides the reserved ones.',
+  },
+  allowCidrs: {
+    name: 'allow-cidr',
+    group: 'webhooks',
+    kind: listOf(cidr),
+    default: '',
+    defaultShown: 'none',
+    sentence: 'Addresses that webhooks may have even if they are reserved or in a --block-cidr.',
+  },
+  proxy: {
+    name: 'proxy',
+    group: 'webhooks',
+    kind: proxyAddress,
+    defaultShown: 'none',
+    sentence: 'HTTP proxy for webhook deliveries and verification.',
+  },
+  maxWebhookConnections: {
+    name: 'max-webhook-connections',
+    group: 'webhooks',
+    kind: integer(1, 1_000),
+    default: '100',
+    sentence:
+      'Maximum number of connections to one webhook; it also limits webhooks that were set with a larger max_connections.',
+  },
+  maxTotalWebhookConnections: {
+    name: 'max-total-webhook-connections',
+    group: 'webhooks',
+    kind: integer(1, 1_000_000),
+    default: '10000',
+    sentence: 'Maximum number of webhook connections of all bots together.',
+  },
+  webhookVerifyTimeoutMs: {
+    name: 'webhook-verify-timeout',
+    group: 'webhooks',
+    kind: duration({ minMs: 100, maxMs: 60_000 }),
+    default: '4.5',
+    sentence:
+      'How long setWebhook tries to reach the webhook; most clients give up after 5 seconds.',
+  },
+  webhookGoneTimeoutMs: {
+    name: 'webhook-gone-timeout',
+    group: 'webhooks',
+    kind: duration({ minMs: 100, maxMs: 2_678_400_000 }),
+    default: '82800',
+    sentence: 'How long a webhook may return only 410 Gone before it is removed.',
+  },
+  secretTokenHeaders: {
+    name: 'secret-token-header',
+    group: 'webhooks',
+    kind: listOf(headerName, 1),
+    default: 'X-Service-Bot-Api-Secret-Token,X-Telegram-Bot-Api-Secret-Token',
+    sentence:
+      'Headers in which deliveries carry the secret_token of the webhook; a value replaces the whole list.',
+  },
+  noUserAgent: {
+    name: 'no-user-agent',
+    group: 'webhooks',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Leaves the User-Agent out of requests to webhooks, which is Postbote/VERSION otherwise, unless the headers of a bot have one.',
+  },
+  attemptBodyBytes: {
+    name: 'attempt-body',
+    group: 'webhooks',
+    kind: byteSize({ max: 4_096 }),
+    default: '1024',
+    sentence:
+      'How much of the response to a failed delivery the attempts of a webhook show; 0 keeps none.',
+  },
+  attemptBodyOfReserved: {
+    name: 'attempt-body-of-reserved',
+    group: 'webhooks',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Also keeps what endpoints with reserved addresses respond, which --local or --allow-cidr permit: whoever sets webhooks can then have pages of this network shown.',
+  },
+  upstream: {
+    name: 'upstream',
+    group: 'servers',
+    kind: upstreamUrl,
+    defaultShown: 'none',
+    sentence:
+      'Bot API server that gets the methods that Postbote does not implement, and the methods in responses of webhooks; it receives the tokens of the bots.',
+  },
+  relayFrom: {
+    name: 'relay-from',
+    group: 'servers',
+    kind: listOf(secretServerUrl),
+    default: '',
+    defaultShown: 'none',
+    sentence:
+      'Bot API servers from which relays may take updates; each of them receives the tokens of the bots that are relayed from it.',
+  },
+  demo: {
+    name: 'demo',
+    group: 'servers',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Answers sendMessage and a few other methods as an upstream server would, and logs the messages instead of sending them, to try bots without one.',
   },
   eventsUrl: {
     name: 'events-url',
+    group: 'reports',
     kind: eventsUrl,
     defaultShown: 'none',
     sentence:
-      'Endpoint that receives the events for the operator, signed; https, or also http with --local. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
+      'Endpoint that receives the events for the operator, signed; https, or also http with --local.',
   },
   eventsSecretFile: {
     name: 'events-secret-file',
+    group: 'reports',
     kind: path,
     defaultShown: 'none; required with --events-url',
     sentence:
@@ -442,6 +510,7 @@ export const optionTable = {
   },
   traceContext: {
     name: 'trace-context',
+    group: 'reports',
     kind: onOff,
     default: 'false',
     sentence:
@@ -449,22 +518,24 @@ export const optionTable = {
   },
   logLevel: {
     name: 'log-level',
+    group: 'reports',
     kind: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     default: 'info',
     sentence: 'Lowest level of log lines that are written.',
   },
   logFile: {
     name: 'log-file',
+    group: 'reports',
     needsRestart: true,
     kind: path,
     defaultShown: 'none; the log goes to standard output',
     sentence: 'File to which the log is appended; SIGUSR1 opens it again after it was renamed.',
   },
-} as const satisfies Record<string, OptionRow>
+} as const satisfies Record<string, ServerOptionRow>
 
 export function environmentName(optionName: string): string {
   return `POSTBOTE_${optionName.toUpperCase().replaceAll('-', '_')}`
 }
 
-export const optionRows: readonly (readonly [field: string, row: OptionRow])[] =
+export const optionRows: readonly (readonly [field: string, row: ServerOptionRow])[] =
   Object.entries(optionTable)

@@ -1,5 +1,5 @@
 /** The option table as text: --help and docs/reference/options.md. */
-import { type OptionRow, optionRows } from './config-options.ts'
+import { type OptionRow, optionGroups, optionRows } from './config-options.ts'
 
 /** The width of help that goes to no terminal. */
 export const helpWidth = 118
@@ -15,33 +15,27 @@ export function wrapped(text: string, width: number): readonly string[] {
   return lines
 }
 
-/** The part of `postbote --help` about the options. */
+/** What holds for all options, said once. Each is a line of --help and of the page. */
+const rules = [
+  'A flag overrides the environment, the environment the JSON file that --config PATH names, and the file the default.',
+  'The option --http-port is POSTBOTE_HTTP_PORT in the environment, and the key http-port in the file.',
+  'An option without a value is a switch: --local sets it, --no-local unsets it, and it is off without both.',
+  'A list (VALUE,...) is one text with commas, a repeated flag, or a JSON array; for --database with spaces.',
+  'A duration takes s, m, h or d, and a number alone is seconds.',
+  'A size takes K, M, G or T, of 1024 each, and a number alone is bytes if nothing else is said.',
+  'Other users of the machine can read flags: a URL with a password belongs in the environment or the file.',
+]
+
+/** The part of `postbote serve --help` about the options. */
 export function helpText(width = helpWidth): string {
-  const indented = (text: string): string[] =>
-    wrapped(text, width - 6).map((line) => `      ${line}`)
-  const lines = [
-    ...wrapped(
-      'Options (a flag overrides the environment, the environment the file, the file the default):',
-      width,
-    ),
-    '',
-  ]
-  for (const [, row] of optionRows) {
-    lines.push(`  ${flagOf(row)}`, ...indented(row.sentence))
-    lines.push(...indented(`${capital(row.kind.expected)}. Default: ${plain(defaultOf(row))}.`), '')
+  const lines = rules.flatMap((rule) => wrapped(rule, width))
+  for (const [group, heading] of Object.entries(optionGroups)) {
+    lines.push('', `${heading}:`)
+    for (const row of rowsOf(group)) {
+      const text = plain(explained(row))
+      lines.push(`  ${flagOf(row)}`, ...wrapped(text, width - 6).map((line) => `      ${line}`))
+    }
   }
-  lines.push(
-    '  --config FILE',
-    '      JSON file: an object with the names of options as keys.',
-    '',
-    '  --help',
-    '      Prints this text and exits.',
-    '',
-    ...wrapped(
-      'Every option has an environment variable: for --http-port it is POSTBOTE_HTTP_PORT.',
-      width,
-    ),
-  )
   return `${lines.join('\n')}\n`
 }
 
@@ -52,37 +46,49 @@ export function optionsPage(): string {
     '',
     '<!-- Generated from src/config/config-options.ts by scripts/generate-docs.ts: change it there. -->',
     '',
-    'This page lists the options of `postbote serve` for operators. Set an option with a flag (`--http-port 8081` or',
-    '`--http-port=8081`), an environment variable (`POSTBOTE_HTTP_PORT`), or a key in the JSON file that `--config FILE` names.',
-    'A flag takes precedence over the environment, the environment over the file, and the file over the default. Keys in the',
-    'file are the names without the dashes. `--local` sets a switch and `--no-local` unsets it. Set a list with a repeated',
-    'flag, a JSON array, or one text with commas (spaces for `--database`). An empty environment variable counts as unset. If a flag, a variable',
-    '(`POSTBOTE_*`) or a key is unknown, or a value is outside its range, the server does not start and the error names it.',
+    'This page lists the options of `postbote serve` for operators.',
     '',
-    ...optionRows.map(([, row]) => optionLine(row)),
+    ...rules.map(
+      (rule) => `- ${rule.replaceAll(/--[a-z-]+|POSTBOTE_[A-Z_]+|\bhttp-port\b/g, '`$&`')}`,
+    ),
+    '- An empty environment variable counts as unset. If a flag, a variable (`POSTBOTE_*`) or a key is unknown, or a value is outside its range, the server does not start and the error names it.',
+    ...Object.entries(optionGroups).flatMap(([group, heading]) => [
+      '',
+      `## ${heading}`,
+      '',
+      ...rowsOf(group).map((row) => `- \`${flagOf(row)}\`: ${explained(row)}`),
+    ]),
   ]
   return `${lines.join('\n')}\n`
 }
 
-function optionLine(row: OptionRow): string {
-  return `- \`--${row.name}\` (${row.kind.expected}; default ${defaultOf(row)}): ${row.sentence}`
+function rowsOf(group: string): readonly OptionRow[] {
+  return optionRows.map(([, row]) => row).filter((row) => row.group === group)
 }
 
-function flagOf(row: OptionRow): string {
-  if (row.kind.placeholder === undefined) return `--${row.name}, --no-${row.name}`
-  return `--${row.name} ${row.kind.placeholder}${row.kind.separator === undefined ? '' : ' ...'}`
+/** Returns an option as it is typed. */
+export function flagOf({ name, kind }: OptionRow): string {
+  const { placeholder, separator } = kind
+  if (placeholder === undefined) return `--${name}`
+  return `--${name} ${placeholder}${separator === undefined ? '' : `${separator}...`}`
 }
 
-function defaultOf(row: OptionRow): string {
-  if (row.defaultShown !== undefined) return row.defaultShown
-  return typeof row.default === 'string' ? `\`${row.default}\`` : 'none'
+/** Returns what an option does, its values and its default. What its placeholder says already is left out, and what is nothing. */
+export function explained(row: OptionRow): string {
+  const { expected, placeholder } = row.kind
+  if (placeholder === undefined) return row.sentence
+  const values = expected === `a ${placeholder.toLowerCase()}` ? '' : ` Expected: ${expected}.`
+  const usual = defaultOf(row)
+  return `${row.sentence}${values}${usual === undefined ? '' : ` Default: ${usual}.`}`
 }
 
-function plain(text: string): string {
+/** Returns the default as a person would give it. */
+function defaultOf({ kind, default: usual, defaultShown }: OptionRow): string | undefined {
+  if (defaultShown !== undefined) return defaultShown === 'none' ? undefined : defaultShown
+  return usual === undefined ? undefined : `\`${kind.shortest?.(usual) ?? usual}\``
+}
+
+/** Returns a text without the marks of Markdown. */
+export function plain(text: string): string {
   return text.replaceAll('`', '')
-}
-
-/** Begins a sentence with a capital letter, unless it begins with a URL. */
-function capital(text: string): string {
-  return /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
 }

@@ -5,7 +5,7 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-import { databasesMax, kib, mib } from '../kit/limits.ts'
+import { databasesMax } from '../kit/limits.ts'
 import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '../kit/added-type.ts'
 import { contractTypes } from '../kit/update-types.ts'
 import { isIP } from 'node:net'
@@ -31,23 +31,20 @@ export interface Kind<T> {
   /** All values, if there are only a few; shells complete them. */
   readonly words?: readonly string[]
   parse(text: string): T | typeof refused
+  /** Returns the shortest text of the same value. */
+  shortest?(text: string): string
   /** Says what a refused text was taken for, as the end of its error, if that helps. */
   whyRefused?(text: string): string | undefined
 }
 
-/** An integer. With a unit of size, the value is converted to bytes. */
-export function integer(
-  min: number,
-  max: number,
-  size?: { readonly unit: string; readonly bytes: number },
-): Kind<number> {
+/** An integer with up to 15 digits. */
+export function integer(min: number, max: number): Kind<number> {
   return {
-    expected: `an integer from ${min} to ${max}${size === undefined ? '' : ` (${size.unit})`}`,
+    expected: `an integer from ${min} to ${max}`,
     placeholder: 'N',
     parse(text) {
-      if (!/^\d{1,15}$/.test(text)) return refused
-      const value = Number(text)
-      return value >= min && value <= max ? value * (size?.bytes ?? 1) : refused
+      const value = /^\d{1,15}$/.test(text) ? Number(text) : -1
+      return value >= min && value <= max ? value : refused
     },
   }
 }
@@ -79,37 +76,6 @@ export function decimal(min: number, max: number): Kind<number> {
     parse(text) {
       const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : -1
       return value >= min && value <= max ? value : refused
-    },
-  }
-}
-
-/** Seconds, fractions allowed, converted to milliseconds. */
-export function seconds(min: number, max: number): Kind<number> {
-  return {
-    expected: `seconds from ${min} to ${max}, fractions allowed`,
-    placeholder: 'SECONDS',
-    parse(text) {
-      const value = decimal(min, max).parse(text)
-      return value === refused ? refused : Math.round(value * 1_000)
-    },
-  }
-}
-
-const unitsBytes = { '': 1, KiB: kib, MiB: mib, GiB: 1024 * mib, TiB: 1024 * 1024 * mib } as const
-
-/**
- * A size in bytes, as a whole number alone or with a unit.
- *
- * @param maxBytes - the largest
- */
-export function byteSize(maxBytes: number): Kind<number> {
-  return {
-    expected: `a whole number of bytes, or one with KiB, MiB, GiB or TiB, up to ${maxBytes / unitsBytes.TiB}TiB`,
-    placeholder: 'SIZE',
-    parse(text) {
-      const [, digits, unit = ''] = /^(\d{1,15})(|[KMGT]iB)$/.exec(text) ?? []
-      const bytes = Number(digits) * (new Map(Object.entries(unitsBytes)).get(unit) ?? Number.NaN)
-      return bytes <= maxBytes ? bytes : refused
     },
   }
 }
@@ -148,7 +114,6 @@ export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
 export function listOf<T>(kind: Kind<T>, countMin = 0): Kind<readonly T[]> {
   return {
     ...kind,
-    expected: `${kind.expected} (repeatable, or several separated by commas)`,
     separator: ',',
     parse(text) {
       const values = new Set<T>()
@@ -250,7 +215,7 @@ export const headerName: Kind<string> = {
 
 /** In any order: their numbers are stored by name. */
 export const addedTypeList: Kind<readonly AddedType[]> = {
-  expected: `${addedTypeForm}, each name once and at most ${addedTypesMax} of them (repeatable, or several separated by commas)`,
+  expected: `${addedTypeForm}, each name once and at most ${addedTypesMax} of them`,
   placeholder: 'TYPE',
   separator: ',',
   parse(text) {
@@ -303,7 +268,7 @@ export const proxyAddress: Kind<Proxy> = {
 
 /** Each URL may name several hosts, separated by commas. The order of the databases matters. */
 export const databaseUrls: Kind<readonly PgUrl[]> = {
-  expected: `postgres://[user[:password]@]host[:port][,host[:port]...]/name (repeatable, or several separated by spaces; at most ${databasesMax}), or none`,
+  expected: `postgres://[user[:password]@]host[:port][,host[:port]...]/name, at most ${databasesMax} of them, or none`,
   placeholder: 'URL',
   separator: ' ',
   isSecret: true,

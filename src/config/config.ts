@@ -9,6 +9,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isIP } from 'node:net'
 import { addedTypesMax, givenTypes } from '../kit/added-type.ts'
+import { adviceFor } from '../kit/text/advice-for.ts'
 import { visibleJson } from '../kit/text/visible.ts'
 import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, optionTable } from './config-options.ts'
@@ -79,7 +80,7 @@ export function parseConfig(sources: ConfigSources): Config {
     rows: [...rowsByName.values(), configFileOption],
     problems,
     onWord: (_, index) => problems.push(`argument ${index + 1} belongs to no option; see --help`),
-    unknown: (source) => `${source}: unknown option; see --help`,
+    unknown: (source) => `${source}: unknown option${meantBy(source, [...rowsByName.keys(), configFileOption.name], '--')}; see --help`,
   })
   const environment = readEnvironment(sources.env, problems)
   const file = readConfigFile(
@@ -116,6 +117,12 @@ export function withNewOptions(earlier: Config): Config {
   return { ...earlier, ...Object.fromEntries(defaults) }
 }
 
+/** @param prefix - what stands before a name */
+function meantBy(given: string, names: readonly string[], prefix = ''): string {
+  const name = given.slice(prefix.length, optionShownLengthMax)
+  return given.startsWith(prefix) ? adviceFor(name, names, prefix) : ''
+}
+
 function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
   const names = new Map(
     [...rowsByName.keys(), configFileOption.name].map((n) => [environmentName(n), n]),
@@ -126,8 +133,11 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
     if (isServiceLink(variable, text)) continue
     const name = names.get(variable)
-    if (name === undefined) problems.push(`${variable}: unknown environment variable; see --help`)
-    else if (text !== '') given.set(name, { source: variable, text })
+    if (name === undefined) {
+      const shownName = variable.slice(0, optionShownLengthMax)
+      const meant = meantBy(shownName, [...names.keys()])
+      problems.push(`${shownName}: unknown environment variable${meant}; see --help`)
+    } else if (text !== '') given.set(name, { source: variable, text })
   }
   return given
 }
@@ -165,7 +175,8 @@ function readConfigFile(
     const source = `key ${shown(key)} of ${file}`
     const row = rowsByName.get(key)
     const flat = flatten(value, row?.kind.separator)
-    if (row === undefined) context.problems.push(`${source}: unknown key; see --help`)
+    if (row === undefined)
+      context.problems.push(`${source}: unknown key${meantBy(key, [...rowsByName.keys()])}; see --help`)
     else if (flat === undefined) context.problems.push(`${source}: expected ${row.kind.expected}`)
     else given.set(key, { source, text: flat })
   }

@@ -1,4 +1,5 @@
-/** Durations, as people give them to commands: `90`, `90s`, `10m`, `2h`, `1d`. */
+/** Durations, as people give them to commands: `90`, `90s`, `4.5s`, `10m`, `2h`, `1d`. Without a unit, they are seconds. */
+import { choiceOf } from '../kit/text/choice-of.ts'
 import { type Kind, refused } from './config-values.ts'
 
 const secondMs = 1_000
@@ -12,11 +13,11 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ])
 
-/** Returns the milliseconds of a whole number with a unit; undefined for any other text. */
+/** Returns the milliseconds of a number with a unit; undefined for any other text. */
 export function durationMs(text: string): number | undefined {
-  const [, digits, unit = ''] = /^(\d{1,9}) ?(s|m|min|h|d)$/.exec(text) ?? []
+  const [, digits, unit = ''] = /^(\d{1,12}(?:\.\d{1,9})?) ?(s|m|min|h|d)$/.exec(text) ?? []
   const unitMs = unitsMs.get(unit)
-  return unitMs === undefined ? undefined : Number(digits) * unitMs
+  return unitMs === undefined ? undefined : Math.round(Number(digits) * unitMs)
 }
 
 /** Returns a duration in its largest whole unit, such as `7d`. */
@@ -30,35 +31,52 @@ export function durationText(seconds: number): string {
   return `${seconds / unit}${name}`
 }
 
+/** Those within the bounds of a kind say how its values are written. */
+const examplesS = [30, 600, 7_200, 604_800]
+
+interface Bounds {
+  readonly min: number
+  readonly max: number
+  /** What the bounds and the values count. */
+  readonly unitMs: number
+}
+
+function durationKind({ min, max, unitMs }: Bounds): Kind<number> {
+  const valueOf = (text: string): number =>
+    (durationMs(/^[\d.]+$/.test(text) ? `${text}s` : text) ?? -1) / unitMs
+  const textOf = (value: number): string => durationText((value * unitMs) / secondMs)
+  const examples = examplesS
+    .map((seconds) => (seconds * secondMs) / unitMs)
+    .filter((value) => value >= min && value <= max)
+    .map(textOf)
+  const such = examples.length === 0 ? '' : `, such as ${choiceOf(examples)}`
+  return {
+    expected: `a duration from ${textOf(min)} to ${textOf(max)}${such}`,
+    placeholder: 'DURATION',
+    parse(text) {
+      const value = valueOf(text)
+      return Number.isInteger(value) && value >= min && value <= max ? value : refused
+    },
+    shortest: (text) => textOf(valueOf(text)),
+  }
+}
+
 /**
  * A duration in whole seconds.
  *
  * @param min - and the most, in seconds
  */
 export function span(min: number, max: number): Kind<number> {
-  return {
-    expected: `seconds, or a duration such as 10m, 2h or 1d, from ${durationText(min)} to ${durationText(max)}`,
-    placeholder: 'DURATION',
-    parse(text) {
-      const ms = /^\d{1,12}$/.test(text) ? Number(text) * secondMs : durationMs(text)
-      const seconds = (ms ?? -1) / secondMs
-      return seconds >= min && seconds <= max ? seconds : refused
-    },
-  }
+  return durationKind({ min, max, unitMs: secondMs })
 }
 
-/**
- * A duration that is converted to milliseconds.
- *
- * @param maxMs - the longest
- */
-export function duration(maxMs: number): Kind<number> {
-  const kind = span(0, maxMs / secondMs)
-  return {
-    ...kind,
-    parse(text) {
-      const value = kind.parse(text)
-      return value === refused ? refused : value * secondMs
-    },
-  }
+/** A duration in milliseconds. */
+export function duration({
+  minMs = 0,
+  maxMs,
+}: {
+  readonly minMs?: number
+  readonly maxMs: number
+}): Kind<number> {
+  return durationKind({ min: minMs, max: maxMs, unitMs: 1 })
 }

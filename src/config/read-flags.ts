@@ -20,6 +20,9 @@ export interface FlagRules {
   readonly takesDashes?: boolean
 }
 
+/** So much is shown of what looks like an option. Chosen: twice the longest one. */
+const optionShownMax = 64
+
 type FlagToken = Extract<
   NonNullable<ReturnType<typeof parseArgs>['tokens']>[number],
   { readonly kind: 'option' }
@@ -47,7 +50,9 @@ export function readFlags(argv: readonly string[], rules: FlagRules): Given {
     if (token.kind !== 'option' || token.index === last) continue
     last = token.index
     const row = rows.get(token.name)
-    if (row === undefined) readNegation(token, rows.get(token.name.replace(/^no-/, '')))
+    // The negation of --no-user-agent is --user-agent.
+    const negated = rows.get(token.name.replace(/^no-/, '')) ?? rows.get(`no-${token.name}`)
+    if (row === undefined) readNegation(token, negated)
     else readFlag(token, row)
   }
   return given
@@ -70,7 +75,8 @@ export function readFlags(argv: readonly string[], rules: FlagRules): Given {
 
   /** Only a switch that may be on without the flag, by its default or another source, has a negation. */
   function readNegation({ rawName: source, value }: FlagToken, row: OptionRow | undefined): void {
-    if (row?.default === undefined || !isSwitch(row)) rules.problems.push(rules.unknown(source))
+    if (row?.default === undefined || !isSwitch(row))
+      rules.problems.push(rules.unknown(source.slice(0, optionShownMax)))
     else if (value !== undefined) rules.problems.push(`${source}: takes no value`)
     else given.set(row.name, { source, text: 'false' })
   }

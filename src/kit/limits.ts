@@ -8,6 +8,7 @@
 
 export const kib = 1024
 export const mib = 1024 * kib
+export const gib = 1024 * mib
 
 // Bot API requests (protocol.md §3)
 /** A call may have this many bytes of parameters, counted after decompression. [ref] */
@@ -71,7 +72,7 @@ export const ttlSMax = 365 * 86_400
 /** Updates that have left a queue can be kept for this long: a year and a day. Chosen: what nobody may look at later should not be kept. */
 export const retentionMsMax = 366 * 86_400_000
 /** What is kept may have this many bytes: 16 TiB, more than the disks of a server. A sum of sizes stays exact. */
-export const retentionBytesMax = 16 * 1024 * 1024 * mib
+export const retentionBytesMax = 16 * 1024 * gib
 /**
  * A dead letter is kept for a week. Chosen: long enough for an operator to notice a failed endpoint and replay its
  * updates.

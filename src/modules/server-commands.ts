@@ -5,7 +5,9 @@
 import { loadIngestAddons } from '../../native-bindings/ingest-addons.ts'
 import { configFileOption } from '../config/config.ts'
 import { optionTable } from '../config/config-options.ts'
-import { type CommandRow, type RawCommand, serverOptions } from '../cli/commands/command-row.ts'
+import { type CommandRow, serverOptions } from '../cli/commands/command-row.ts'
+import { jsonOption, listOptions } from '../cli/output/view.ts'
+import { nodeFields } from '../nodes/commands/node-report.ts'
 import { systemClock } from '../kit/clock.ts'
 import { askServer } from '../cli/serve/command-socket.ts'
 import { repairCommand } from '../features/repair/repair.ts'
@@ -42,7 +44,7 @@ export const serverCommands: readonly CommandRow[] = [
 ]
 
 /** The client of databases is imported only when it is needed: a server without a database does not load it. */
-export const databaseCommands: readonly RawCommand[] = [
+export const databaseCommands: readonly CommandRow[] = [
   {
     kind: 'raw',
     name: 'database init',
@@ -72,12 +74,14 @@ export const databaseCommands: readonly RawCommand[] = [
       (await import('../nodes/commands/database.ts')).exportDatabases(configOf(argv)),
   },
   {
-    kind: 'raw',
+    kind: 'parsed',
     name: 'nodes',
     synopsis: 'nodes --database URL',
     sentence: 'shows the servers that use each database, and which one has which shards',
-    options: databaseOptions,
-    run: async (argv) => (await import('../nodes/commands/nodes.ts')).nodes(configOf(argv)),
+    arguments: [],
+    options: [...databaseOptions, jsonOption, ...listOptions(nodeFields)],
+    takesServerOptions: true,
+    run: async (call) => (await import('../nodes/commands/nodes.ts')).nodes(call),
   },
   {
     kind: 'raw',

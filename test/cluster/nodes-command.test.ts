@@ -33,7 +33,7 @@ test('nodes shows the nodes and the owners of the shards', { skip }, async (t) =
   const { env, postgres, name } = database
   const empty = await postbote(['nodes'], env)
   assert.equal(empty.code, 0, empty.output)
-  assert.match(empty.output, /^no node uses this database\n\nshards +epoch +owner\n0-7 +0 +none\n$/)
+  assert.match(empty.output, /^no node uses this database\n\nshards +owner +epoch\n0-7 +none +0\n$/)
   await withNodes(t, database, 'a')
   await postgres.query(
     `INSERT INTO node VALUES ('still', 'still-boot', 7, '', 1, 'leaving');
@@ -46,18 +46,28 @@ test('nodes shows the nodes and the owners of the shards', { skip }, async (t) =
   assert.deepEqual(
     output.split('\n').map((line) => line.replace(/ +/g, ' ')),
     [
-      'node state address workers shards heartbeat',
-      'a serving a:8450 2 5 alive',
-      'still leaving - 1 0 stands still',
+      'node state heartbeat shards workers address',
+      'a serving alive 5 2 a:8450',
+      'still leaving stands still 0 1 -',
       '',
-      'shards epoch owner',
-      '0-4 2 a',
-      '5 0 none',
-      '6 9 none (last gone)',
-      '7 0 none',
+      'shards owner epoch last_owner',
+      '0-4 a 2 -',
+      '5 none 0 -',
+      '6 none 9 gone',
+      '7 none 0 -',
       '',
     ],
   )
+  const json = JSON.parse((await postbote(['nodes', '--json'], env)).out)
+  assert.deepEqual(
+    json.nodes.map((node: { node: string; shards: number }) => [node.node, node.shards]),
+    [
+      ['a', 5],
+      ['still', 0],
+    ],
+  )
+  const csv = await postbote(['nodes', '--output=csv', '--columns=node,state'], env)
+  assert.equal(csv.out, 'node,state\r\na,serving\r\nstill,leaving\r\n')
 })
 
 test('node drain tells a node to leave, shows its progress and waits for its end', {

@@ -1,65 +1,75 @@
-/** The commands in groups by what they are about, for the short help. Each command is in one group. */
+/** The short help: where to begin in trouble, and the commands in groups by what they are about. Each command is in one group. */
 import type { CommandRow } from './command-row.ts'
 
 interface CommandGroup {
   /** What `postbote help` takes. */
   readonly name: string
-  /** On one line of a terminal, after the name. */
+  /** On one line of a terminal, after `postbote help` and the name. */
   readonly sentence: string
   /** The first words of its commands; all that begin with one of them are in the group. */
   readonly words: readonly string[]
 }
 
+/** What an operator in trouble types, and what it shows, from all bots to one. */
+export const firstCommands: readonly (readonly [typed: string, shows: string])[] = [
+  ['summary', 'how many bots fail, and what waits'],
+  ['bots list --state failing', 'which bots fail, and why'],
+  ['bots show BOT_ID', 'what is wrong with a bot'],
+  ['attempts BOT_ID', 'what its endpoint has answered'],
+  ['events', 'what goes wrong from now on'],
+  ['audit', 'who has changed something'],
+]
+
 /** In the order of the help. */
 export const commandGroups: readonly CommandGroup[] = [
   {
     name: 'server',
-    sentence: 'serve, reload; see how it fares: summary, events, history, types',
+    sentence: 'serve, reload; summary, events, history, types',
     words: ['serve', 'reload', 'summary', 'events', 'server'],
   },
   {
     name: 'cluster',
-    sentence: 'servers that share databases: nodes, drain, init, import, export',
+    sentence: 'nodes, node drain; database init, import, export',
     words: ['nodes', 'node', 'database'],
   },
   {
     name: 'backup',
-    sentence: 'export and import a backup; verify and repair what is stored',
+    sentence: 'export, import; verify and repair what is stored',
     words: ['export', 'import', 'verify', 'repair'],
   },
   {
     name: 'bots',
-    sentence: 'list, show, register, set, remove; give a new token',
+    sentence: 'list, show, register, set, remove, token',
     words: ['bots'],
   },
   {
     name: 'webhook',
-    sentence: 'set, show, check, delete; attempts, pause, resume, retry, limits',
+    sentence: 'set, show, check, delete; attempts, pause, retry',
     words: ['webhook', 'attempts', 'pause', 'resume', 'retry', 'limits'],
   },
   {
     name: 'relay',
-    sentence: 'take the updates of a bot from another server: set, show, remove',
+    sentence: 'updates from another server: set, show, remove',
     words: ['relay'],
   },
   {
     name: 'updates',
-    sentence: 'push, tail; list, show, drop, erase, replay; replays, retention',
+    sentence: 'push, tail; list, show, drop, erase, replay',
     words: ['push', 'tail', 'updates', 'retention', 'replays'],
   },
   {
     name: 'dead-letters',
-    sentence: 'what could not be delivered: list, show, replay, drop',
+    sentence: 'what was not delivered: list, show, replay, drop',
     words: ['dead-letters'],
   },
   {
     name: 'portal',
-    sentence: "links to the owner's page of a bot: create, list, revoke",
+    sentence: "links to the owner's page: create, list, revoke",
     words: ['portal'],
   },
   {
     name: 'keys',
-    sentence: 'list, create, rotate, revoke; audit of what was changed',
+    sentence: 'list, create, rotate, revoke; audit of changes',
     words: ['keys', 'audit'],
   },
   {

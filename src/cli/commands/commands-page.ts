@@ -1,6 +1,8 @@
 /** The complete text of docs/reference/cli.md. Pure. */
 import type { OptionRow } from '../../config/config-options.ts'
+import { explained, flagOf } from '../../config/config-text.ts'
 import {
+  type ArgumentRow,
   type CommandRow,
   isServerOption,
   optionsOf,
@@ -80,8 +82,8 @@ Where a command takes a time, such as \`--since\`, it takes any of these. Withou
 | \`2026-11-23\`, \`2026-11-23 08:15\`, \`2026-11-23T08:15:00+02:00\` | ISO 8601, with a zone or without |
 | \`1795259014\` | Unix seconds |
 
-A time that cannot be meant is refused with what it was taken for, such as one in milliseconds, more than a year ahead or before 2000. A
-duration, such as \`--ttl\`, \`--overlap\` or \`--retain\`, is a number of seconds or \`10m\`, \`2h\`, \`1d\`.
+A time that cannot be meant is refused with what it was taken for, such as one in milliseconds, more than a year ahead or before 2000. [options.md](options.md) says how durations, such as
+\`--ttl 2h\`, and sizes, such as \`--retain-bytes 64M\`, are given.
 
 ## Exit codes
 `
@@ -128,10 +130,7 @@ function commandLines(row: CommandRow): readonly string[] {
     ? '[Calls a server](#options-of-commands-that-call-a-server).'
     : `Takes ${serverOptionsOf(row)}.`
   const takesOthers = isRemote || optionsOf(row).length > own.length
-  const lines = [
-    ...values.map(({ name, kind, sentence }) => listLine(name, [kind.expected], sentence)),
-    ...shown.map(optionLine),
-  ]
+  const lines = [...values.map(argumentLine), ...shown.map(optionLine)]
   return [
     '',
     `### ${row.name}`,
@@ -152,15 +151,9 @@ function serverOptionsOf(row: CommandRow): string {
 const serverOptionsNamedMax = 5
 
 function optionLine(row: OptionRow): string {
-  const usual = row.defaultShown ?? (row.default === undefined ? '' : `\`${row.default}\``)
-  const notes = [
-    row.kind.placeholder === undefined ? '' : row.kind.expected,
-    usual === '' ? '' : `default ${usual}`,
-  ]
-  return listLine(`--${row.name}`, notes, row.sentence)
+  return `- \`${flagOf(row)}\`: ${explained(row)}`
 }
 
-function listLine(name: string, notes: readonly string[], sentence: string): string {
-  const shown = notes.filter((note) => note !== '')
-  return `- \`${name}\`${shown.length === 0 ? '' : ` (${shown.join('; ')})`}: ${sentence}`
+function argumentLine({ name, kind, sentence }: ArgumentRow): string {
+  return `- \`${name}\`: ${sentence} Expected: ${kind.expected}.`
 }

@@ -1,6 +1,7 @@
 /** Finds the command that arguments name. Names have one or two words. Pure. */
 import { ConfigError, shown } from '../../config/config.ts'
-import { adviceFor, advised } from './advice-for.ts'
+import { choiceOf } from '../../kit/text/choice-of.ts'
+import { adviceFor, advised } from '../../kit/text/advice-for.ts'
 import { commandGroups, commandsInGroup } from './command-groups.ts'
 import type { CommandRow } from './command-row.ts'
 
@@ -94,9 +95,4 @@ export function commandsNamed(
     if (named.length > 0) return named
   }
   return []
-}
-
-function choiceOf(words: readonly string[]): string {
-  const [last = ''] = words.slice(-1)
-  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} or ${last}`
 }

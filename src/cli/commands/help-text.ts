@@ -1,9 +1,15 @@
 /** `postbote --help`, and the help of one command or of several that share their first word. */
-import { helpText as serverOptionsHelp, helpWidth, wrapped } from '../../config/config-text.ts'
+import {
+  explained,
+  helpText as serverOptionsHelp,
+  helpWidth,
+  plain,
+  wrapped,
+} from '../../config/config-text.ts'
 import type { OptionRow } from '../../config/config-options.ts'
 import { remoteOptions } from '../remote/private-api-of.ts'
-import { commandGroups } from './command-groups.ts'
-import { type CommandRow, type ParsedCommand, serverOptions, synopsisOf } from './command-row.ts'
+import { commandGroups, firstCommands } from './command-groups.ts'
+import { type CommandRow, serverOptions, synopsisOf } from './command-row.ts'
 
 /** Where the sentences begin, if the lines are long enough for two columns. */
 const sentenceColumn = 57
@@ -30,36 +36,47 @@ export function helpText(
     const end = 'postbote COMMAND --help lists the options of a command.'
     return `Usage:\n${usageOf(all, width)}  postbote help [GROUP | all]\n\n${end}\n`
   }
-  if (asked.length === 1 && first.kind === 'parsed' && first.synopsis === undefined) {
-    return commandHelp(first, width)
-  }
   const usage = `Usage:\n${usageOf(asked, width)}`
-  return first.options === serverOptions ? `${usage}\n${serverOptionsHelp(width)}` : usage
+  if (asked.length > 1) return usage
+  return first.options === serverOptions
+    ? `${usage}\n${serverOptionsHelp(width)}`
+    : commandHelp(first, width)
 }
 
 /** Where the sentences of the short help begin. */
-const groupNameWidth = 14
+const typedWidth = 30
+const firstWidth = 38
 const flagWidth = 22
 /** The narrowest terminal that is usual. */
 const shortWidth = 80
 
-/** Returns the groups of commands, a line each, and the options that most commands have, if they are asked for. */
+/** Returns where to begin, the groups of commands, a line each, and the options that most commands have, if they are asked for. */
 export function groupsHelp(asked: 'groups' | 'groups and options'): string {
   const common = remoteOptions.filter(({ name }) => !name.startsWith('admin-'))
   const options = [
     ...common.flatMap((option) => shortLines(flagOf(option), option.sentence)),
     ...shortLines('-h, --help', 'Help of a command, or of this program.'),
   ]
+  const first = firstCommands.map(([typed, shows]) => typedLine(typed, firstWidth, shows))
+  const groups = commandGroups.map(({ name, sentence }) =>
+    typedLine(`help ${name}`, typedWidth, sentence),
+  )
   return [
     'Usage: postbote COMMAND [arguments] [options]',
     '',
-    ...commandGroups.map(({ name, sentence }) => `  ${name.padEnd(groupNameWidth)}${sentence}`),
+    'Something is wrong? Start here; docs/run/trouble.md has causes and remedies.',
+    ...first,
+    '',
+    ...groups,
     '',
     ...(asked === 'groups' ? [] : ['Options that most commands have:', ...options, '']),
-    'postbote help GROUP lists its commands, postbote COMMAND --help its options, and',
-    'postbote help all lists all commands.',
+    'postbote COMMAND --help shows the options of one, postbote help all lists all.',
     '',
   ].join('\n')
+}
+
+function typedLine(typed: string, width: number, sentence: string): string {
+  return `${`  postbote ${typed}`.padEnd(width)}${sentence}`
 }
 
 function shortLines(term: string, text: string): readonly string[] {
@@ -83,12 +100,14 @@ function usageLines(row: CommandRow, width: number): readonly string[] {
   return [usage, first, ...rest]
 }
 
-/** The help of a command whose arguments are parsed by its row, in lines of about `width` characters. */
-export function commandHelp(row: ParsedCommand, width: number): string {
-  const names = row.arguments.map(({ name }) => ` ${name}`)
-  const values = row.arguments.map(({ name, sentence }) => [name.slice(1, -1), sentence] as const)
+/** The help of a command, in lines of about `width` characters. */
+export function commandHelp(row: CommandRow, width: number): string {
+  const words = row.kind === 'parsed' ? row.arguments : []
+  const names = words.map(({ name }) => ` ${name}`)
+  const synopsis = row.synopsis ?? `${row.name} [options]${names.join('')}`
+  const values = words.map(({ name, sentence }) => [name.slice(1, -1), sentence] as const)
   const options = [
-    ...row.options.map((option) => [flagOf(option), explained(option)] as const),
+    ...row.options.map((option) => [flagOf(option), plain(explained(option))] as const),
     ['-h, --help', 'Prints this text and exits.'] as const,
   ]
   const column = Math.max(...[...values, ...options].map(([term]) => term.length)) + 4
@@ -99,7 +118,7 @@ export function commandHelp(row: ParsedCommand, width: number): string {
   const sentence = `${row.sentence.charAt(0).toUpperCase()}${row.sentence.slice(1)}.`
   const more = 'It also takes the options of the server: postbote serve --help lists them.'
   return [
-    `Usage: postbote ${row.name} [options]${names.join('')}`,
+    `Usage: postbote ${synopsis}`,
     '',
     ...wrapped(sentence, width),
     ...(values.length === 0 ? [] : ['', 'Arguments:', ...values.flatMap(lines)]),
@@ -112,11 +131,7 @@ export function commandHelp(row: ParsedCommand, width: number): string {
 }
 
 function flagOf({ name, kind }: OptionRow): string {
-  return kind.placeholder === undefined ? `--${name}` : `--${name} <${kind.placeholder}>`
-}
-
-function explained({ kind, sentence, default: usual, defaultShown }: OptionRow): string {
-  if (kind.placeholder === undefined) return sentence
-  const shown = (defaultShown ?? usual ?? 'none').replaceAll('`', '')
-  return `${sentence} Expected: ${kind.expected}. Default: ${shown}.`
+  const { placeholder, separator } = kind
+  if (placeholder === undefined) return `--${name}`
+  return `--${name} <${placeholder}${separator === undefined ? '' : `${separator}...`}>`
 }

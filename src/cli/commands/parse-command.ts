@@ -4,7 +4,7 @@
  */
 import { ConfigError } from '../../config/config.ts'
 import { readFlags } from '../../config/read-flags.ts'
-import { adviceFor } from './advice-for.ts'
+import { adviceFor } from '../../kit/text/advice-for.ts'
 import { CommandCall, type CommandCallParts } from './command-call.ts'
 import {
   isServerOption,
@@ -54,11 +54,7 @@ export function parseCommand(
   return call
 }
 
-/** So much is shown of what looks like an option. Chosen: twice the longest one. */
-const optionShownMax = 64
-
-function unknownText(given: string, { name, options, onlyOptions }: ParsedCommand): string {
-  const source = given.slice(0, optionShownMax)
+function unknownText(source: string, { name, options, onlyOptions }: ParsedCommand): string {
   if (onlyOptions !== undefined) return `${source}: expected only ${onlyOptions} with ${name}`
   const names = [...options.map((option) => option.name), 'help']
   const advice = source.startsWith('--') ? adviceFor(source.slice(2), names, '--') : ''

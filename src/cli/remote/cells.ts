@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
 import { unreachable } from '../../kit/errors.ts'
 import { isoText, utcText } from '../../kit/clock.ts'
-import { kib, mib } from '../../kit/limits.ts'
+import { gib, kib, mib } from '../../kit/limits.ts'
 import { csvLines, type CsvValue } from '../output/csv-lines.ts'
 import { type ColumnKind, emptyCell } from '../output/text-table.ts'
 import type { View } from '../output/view.ts'
@@ -83,7 +83,6 @@ export function ageText(ageS: number): string {
 export function bytesText(bytes: number): string {
   if (bytes < kib) return `${bytes} B`
   if (bytes < mib) return `${(bytes / kib).toFixed(1)} KiB`
-  const gib = 1_024 * mib
   return bytes < gib ? `${(bytes / mib).toFixed(1)} MiB` : `${(bytes / gib).toFixed(1)} GiB`
 }
 

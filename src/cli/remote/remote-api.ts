@@ -212,10 +212,21 @@ export class RemoteApi {
       return new Error(`the server at ${this.#shown} speaks no TLS: ask it with http`, { cause })
     }
     const mayBeTls = code.startsWith('HPE_') || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
-    if (!url.startsWith('http:') || !mayBeTls || !(await speaksTls(url, systemClock))) {
-      return undefined
-    }
+    return mayBeTls ? this.#tlsError(cause) : undefined
+  }
+
+  /** Returns an error if the server was asked without TLS and speaks it. */
+  async #tlsError(cause: unknown): Promise<Error | undefined> {
+    const url = this.#url ?? ''
+    if (!url.startsWith('http:') || !(await speaksTls(url, systemClock))) return undefined
     return new Error(`the server at ${this.#shown} speaks TLS: ask it with https`, { cause })
+  }
+
+  /** nginx, Caddy and others say in words of their own, with status 400, that they speak TLS. */
+  async #refused(response: ReceivedResponse): Promise<Error> {
+    const error = new CallRefusedError(response)
+    const isForeign = response.status === 400 && describeError(response) === undefined
+    return (isForeign ? await this.#tlsError(error) : undefined) ?? error
   }
 
   /**
@@ -224,7 +235,7 @@ export class RemoteApi {
    */
   async #accepted({ statusCode, headers, body }: Received, type: string): Promise<Readable> {
     if (statusCode >= 400) {
-      throw new CallRefusedError({ status: statusCode, body: await this.#whole(body) })
+      throw await this.#refused({ status: statusCode, body: await this.#whole(body) })
     }
     const [sent = ''] = String(headers['content-type']).split(';')
     if (statusCode === 200 && sent.trim().toLowerCase() === type) return body
@@ -313,15 +324,19 @@ function reasonOf(cause: unknown): string {
 }
 
 /** A proxy before the server may respond with anything, which is not shown. */
-function describeRefusal({ status, body }: ReceivedResponse): string {
-  const foreign = `status ${status}, without an error of Postbote`
+function describeRefusal(response: ReceivedResponse): string {
+  return describeError(response) ?? `status ${response.status}, without an error of Postbote`
+}
+
+/** Returns the error of Postbote in a response; undefined if there is none. */
+function describeError({ status, body }: ReceivedResponse): string | undefined {
   try {
     const { error }: { readonly error?: unknown } = Object(JSON.parse(body))
     const { code, message }: { readonly code?: unknown; readonly message?: unknown } = Object(error)
     const isOurs = /^[A-Z_]{1,40}$/.test(String(code)) && typeof message === 'string'
-    return isOurs ? `${status} ${String(code)}: ${harmless(message)}` : foreign
+    return isOurs ? `${status} ${String(code)}: ${harmless(message)}` : undefined
   } catch {
-    return foreign
+    return undefined
   }
 }
 

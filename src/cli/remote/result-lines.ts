@@ -42,6 +42,15 @@ export function resultLines(
   return [...lines, ...view.pairs(fieldPairs(schema, Object.fromEntries(others), { nowMs }))]
 }
 
+/** Returns the lines of one thing below the sentence that says what matters of it. */
+export function underSentence(
+  sentence: string,
+  view: View,
+  lines: readonly string[],
+): readonly string[] {
+  return [...view.texts([sentence]), '', ...lines]
+}
+
 /** Returns a list as lines, or what is said of an empty one. */
 export function shownList(list: ShownList, view: View, none = 'none'): readonly string[] {
   return list.items.length === 0 && view.form !== 'csv' ? [none] : listLines(list, view)

@@ -244,7 +244,7 @@ function duplicateBot() {
 
 /** What an operator may set for a bot; those that are not set are absent. */
 function settings() {
-  const delay = is.integer({ minimum: 0, maximum: retryDelaySMax })
+  const delay = is.duration({ minimum: 0, maximum: retryDelaySMax })
   return {
     polls: is.optional(is.orNull(polls())),
     default_ttl: is.optional(

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { ConfigError } from '../../config/config.ts'
 import { onOff, path, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'
+import { needs } from '../relay/needs.ts'
 import { botOperations } from './bot-operations.ts'
+import { healthSentence } from './health-sentence.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import { messageOf } from '../../kit/errors.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
@@ -14,6 +16,7 @@ import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printResult, tell } from '../../cli/output/print-result.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { underSentence } from '../../cli/remote/result-lines.ts'
 
 const newBotIdArgument = {
   name: '[bot_id]',
@@ -94,7 +97,7 @@ export const botsCommands: readonly ParsedCommand[] = [
       polls: pollsField,
       default_ttl: {},
       connections_cap: {},
-      retry_delays: { sentence: 'Seconds before each further attempt, separated by commas.' },
+      retry_delays: { sentence: 'How long to wait before each further attempt.' },
     },
     options: [headersFileOption],
     async run(call, input) {
@@ -163,20 +166,9 @@ function botLines(bot: BotState, view: View): readonly string[] {
   const { test, relay, ...others } = bot
   const schema = botOperations.getBot.result()
   const { nowMs } = view
-  const shown = { ...shownQueue(others), ...(relay && { relay: relaySentence(relay) }) }
+  const shown = { ...shownQueue(others), ...(relay && { relay: needs.relayText(relay) }) }
   const pairs = [...fieldPairs(schema, shown, { nowMs }), ...testPairs(test, nowMs)]
-  return [...view.texts([healthSentence(bot)]), '', ...view.pairs(pairs)]
-}
-
-function healthSentence({ bot_id: id, username, paused, ...bot }: BotState): string {
-  const who = `bot ${id} @${username}`
-  const word = paused ? 'paused' : bot.health
-  const state = word === null ? 'has no webhook' : `is ${word}`
-  const { health_reason: reason } = bot
-  if (reason === null) return `${who} ${state}`
-  return word !== null && reason.startsWith(word)
-    ? `${who} is ${reason}`
-    : `${who} ${state}: ${reason}`
+  return underSentence(healthSentence(bot), view, view.pairs(pairs))
 }
 
 function testPairs(test: BotState['test'], nowMs: number | undefined): readonly FieldPair[] {
@@ -197,11 +189,6 @@ function isUsed({ deliveries, ...queue }: BotState['test']): boolean {
     queue.last_error_date !== null ||
     Object.values(deliveries).some((count) => count > 0)
   )
-}
-
-function relaySentence({ state, from, reason }: NonNullable<BotState['relay']>): string {
-  const because = reason === null ? '' : `: ${reason}`
-  return `${state} from ${from}${because}`
 }
 
 /** Of the counts of deliveries, only what has happened is shown. The reason of the health is on top. */

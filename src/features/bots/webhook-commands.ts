@@ -1,10 +1,16 @@
 /** `postbote webhook`: sets, shows and removes the webhook of a bot. What may be secret is read from files or standard input. */
 import { anyText, path } from '../../config/config-values.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { botOperations } from './bot-operations.ts'
+import { healthSentence } from './health-sentence.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
+import { printResult } from '../../cli/output/print-result.ts'
+import { View } from '../../cli/output/view.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { resultLines, underSentence } from '../../cli/remote/result-lines.ts'
 
 const endpointArgument = {
   name: '[endpoint]',
@@ -32,7 +38,7 @@ export const webhookCommands: readonly ParsedCommand[] = [
       max_connections: { defaultShown: '40' },
       allowed_updates: {
         defaultShown: 'the default set',
-        sentence: 'The types that the bot wants, separated by commas.',
+        sentence: 'The types that the bot wants.',
       },
       drop_pending_updates: {},
     },
@@ -54,8 +60,32 @@ export const webhookCommands: readonly ParsedCommand[] = [
       printCall(call, webhookOperations.setWebhook, result, input)
     },
   }),
-  remoteCommand(webhookOperations.getWebhook),
+  remoteCommand(webhookOperations.getWebhook, {
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(webhookOperations.getWebhook, input)
+      // JSON is the response of the server. People want to know whether the webhook works.
+      const { id } = input
+      const isForPeople = View.of(call).form === 'table'
+      const bot = isForPeople ? (await api.call(botOperations.getBot, { id })).value : undefined
+      printResult(call, result, (webhook, view) => {
+        const lines = resultLines(webhookOperations.getWebhook, webhook, view)
+        if (bot === undefined) return lines
+        return underSentence(webhookSentence(bot, webhook, input.query?.test), view, lines)
+      })
+    },
+  }),
   remoteCommand(webhookOperations.deleteWebhook, {
     sentence: 'removes the webhook of a bot, which then polls',
   }),
 ]
+
+/** A bot may poll and be well, or not. */
+function webhookSentence(
+  bot: ResultOf<typeof botOperations.getBot>,
+  { host }: ResultOf<typeof webhookOperations.getWebhook>,
+  isTest = false,
+): string {
+  const sentence = healthSentence(bot, isTest)
+  return host === null ? `no webhook; ${sentence}` : sentence
+}

@@ -3,17 +3,18 @@ import type { ResultOf } from '../../api/operation.ts'
 import type { View } from '../../cli/output/view.ts'
 import { ageText } from '../../cli/remote/cells.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
-import { resultLines } from '../../cli/remote/result-lines.ts'
+import { resultLines, underSentence } from '../../cli/remote/result-lines.ts'
 import { counted, grouped } from '../../kit/text/counted.ts'
 import { fleetOperations } from './fleet-operations.ts'
 
 export const summaryCommand = remoteCommand(fleetOperations.getSummary, {
   sentence: 'shows how many bots there are, how many of them are failing, and what is pending',
-  lines: (summary, view) => [
-    ...view.texts([summarySentence(summary)]),
-    '',
-    ...resultLines(fleetOperations.getSummary, shownSummary(summary, view), view),
-  ],
+  lines: (summary, view) =>
+    underSentence(
+      summarySentence(summary),
+      view,
+      resultLines(fleetOperations.getSummary, shownSummary(summary, view), view),
+    ),
 })
 
 type Summary = ResultOf<typeof fleetOperations.getSummary>

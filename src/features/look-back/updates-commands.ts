@@ -1,6 +1,6 @@
 /** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
 import { ConfigError } from '../../config/config.ts'
-import { byteSize, onOff } from '../../config/config-values.ts'
+import { onOff } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../kit/limits.ts'
 import { lookBackOperations } from './look-back-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
@@ -20,6 +20,7 @@ import {
 } from '../../cli/remote/remote-command.ts'
 import { needs as bots } from '../bots/needs.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
+import { byteSize } from '../../config/byte-size.ts'
 import { duration } from '../../config/duration.ts'
 
 /** An option has the same values in all commands, and `--state` has those of bots. */
@@ -31,13 +32,13 @@ const typeOption = updateTypeOption(lookBackOperations.listUpdates)
 const unchanged = { defaultShown: 'not changed' } as const
 const retainOption = {
   name: 'retain',
-  kind: orNone(duration(retentionMsMax), null),
+  kind: orNone(duration({ maxMs: retentionMsMax }), null),
   ...unchanged,
   sentence: 'How long updates that have left are kept; none follows the option of the server.',
 } as const
 const retainBytesOption = {
   name: 'retain-bytes',
-  kind: orNone(byteSize(retentionBytesMax), null),
+  kind: orNone(byteSize({ max: retentionBytesMax }), null),
   ...unchanged,
   sentence: 'How much of them is kept at most; none follows the option of the server.',
 } as const

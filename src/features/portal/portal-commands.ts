@@ -18,7 +18,7 @@ export const portalCommands: readonly ParsedCommand[] = [
     sentence: "makes a link to the owner's page of a bot and prints it; it is never shown again",
     fields: {
       ttl: { sentence: 'The link ends after this time.' },
-      can: { defaultShown: 'all', sentence: 'What its page may do, separated by commas.' },
+      can: { defaultShown: 'all', sentence: 'What its page may do.' },
       origin: {
         defaultShown: 'none',
         sentence:

@@ -1,4 +1,5 @@
 /** What other features show of a relay. */
+import type { Static } from 'typebox'
 import * as is from '../../api/words.ts'
 
 /** Returns what a relay shows of itself. */
@@ -15,4 +16,10 @@ function relayFields() {
   })
 }
 
-export const needs = { relayFields }
+/** Returns whether a relay works, in the words of commands. */
+function relayText({ from, state, reason }: Static<ReturnType<typeof relayFields>>): string {
+  if (state === 'polling') return `works, takes updates from ${from}`
+  return `paused, takes nothing from ${from}${reason === null ? '' : `: ${reason}`}`
+}
+
+export const needs = { relayFields, relayText }

@@ -1,11 +1,15 @@
 /** `postbote relay`: sets, shows and removes the relay of a bot. Its token is read from a file or standard input. */
 import { ConfigError } from '../../config/config.ts'
 import { onOff, path } from '../../config/config-values.ts'
+import { needs } from './needs.ts'
 import { relayOperations } from './relay-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import type { ResultOf } from '../../api/operation.ts'
+import { fieldCell } from '../../cli/remote/cells.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { resultLines, underSentence } from '../../cli/remote/result-lines.ts'
 
 const tokenFileOption = {
   name: 'token-file',
@@ -37,8 +41,28 @@ export const relayCommands: readonly ParsedCommand[] = [
       printCall(call, relayOperations.setRelay, result, input)
     },
   }),
-  remoteCommand(relayOperations.getRelay),
+  remoteCommand(relayOperations.getRelay, {
+    lines: (relay, view) =>
+      underSentence(
+        relaySentence(relay, view.nowMs),
+        view,
+        resultLines(relayOperations.getRelay, relay, view),
+      ),
+  }),
   remoteCommand(relayOperations.removeRelay, {
     sentence: 'ends the relay of a bot; what was relayed stays',
   }),
 ]
+
+/** Whether it works, and when it did last, or will try again. */
+function relaySentence(
+  relay: ResultOf<typeof relayOperations.getRelay>,
+  nowMs: number | undefined,
+): string {
+  const cell = (field: 'last_update' | 'next_poll'): string =>
+    fieldCell(relayOperations.getRelay.result().properties[field], relay[field], nowMs)
+  const last = relay.last_update === null ? 'none came yet' : `the last came ${cell('last_update')}`
+  const next = relay.next_poll === null ? '' : `, next try ${cell('next_poll')}`
+  const when = relay.state === 'paused' ? next : `; ${last}`
+  return `relay of bot ${relay.bot_id}: ${needs.relayText(relay)}${when}`
+}

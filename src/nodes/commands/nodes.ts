@@ -5,7 +5,10 @@
 import { hostname } from 'node:os'
 import type { PgUrl } from '../../api/pg-url.ts'
 import { nodeWatchMs } from '../../cli/limits.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
+import { madeResult, printResult, tell } from '../../cli/output/print-result.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
+import { View } from '../../cli/output/view.ts'
 import type { Config } from '../../config/config.ts'
 import { sleep, waitingClock } from '../../kit/clock.ts'
 import { messageOf } from '../../kit/errors.ts'
@@ -14,30 +17,50 @@ import type { NodeTable } from '../../store/node-table.ts'
 import { readCluster } from '../postgres/cluster-row.ts'
 import { PgNodes } from '../postgres/pg-nodes.ts'
 import { drainNode, undrainNode } from './drain-node.ts'
-import { nodeReport } from './node-report.ts'
+import { nodeLines, type NodeReport, nodeReport } from './node-report.ts'
 import { databasesOf, headingOf, readClusterRows, withDatabase } from './with-databases.ts'
 
-/** A database that does not respond is reported, too, and then the exit code is 1. */
-export async function nodes(config: Config): Promise<void> {
-  const databases = databasesOf(config)
-  const reports = await Promise.allSettled(databases.map(reportOf))
-  for (const [nth, report] of reports.entries()) {
-    if (report.status === 'rejected') {
-      if (databases.length === 1) throw report.reason
-      process.exitCode = 1
-    }
-    const lines = report.status === 'fulfilled' ? report.value : [messageOf(report.reason)]
-    process.stdout.write(`${[...headingOf(databases, nth), ...lines].join('\n')}\n`)
-  }
+interface FailedDatabase {
+  readonly database: string
+  readonly error: string
 }
 
-async function reportOf(database: PgUrl): Promise<readonly string[]> {
+/** A database that does not respond is reported, too, and then the exit code is 1. */
+export async function nodes(call: CommandCall): Promise<void> {
+  // What cannot be shown as asked is not read.
+  View.of(call)
+  const databases = databasesOf(call.config())
+  const settled = await Promise.allSettled(databases.map(reportOf))
+  const reports = settled.map((each, nth): NodeReport | FailedDatabase => {
+    if (each.status === 'fulfilled') return each.value
+    if (databases.length === 1) throw each.reason
+    process.exitCode = 1
+    return { database: databases[nth]?.shown ?? '', error: messageOf(each.reason) }
+  })
+  const known = reports.filter((each) => 'nodes' in each)
+  const failed = reports.filter((each) => 'error' in each)
+  const all = {
+    nodes: known.flatMap((each) => each.nodes),
+    shards: known.flatMap((each) => each.shards),
+    failed,
+  }
+  printResult(call, madeResult(all), (_, view) => {
+    if (view.form === 'csv') return nodeLines(all, view)
+    return reports.flatMap((each, nth) => [
+      ...headingOf(databases, nth),
+      ...('error' in each ? [each.error] : nodeLines(each, view)),
+    ])
+  })
+  if (View.of(call).form === 'csv') for (const { error } of failed) tell(error)
+}
+
+async function reportOf(database: PgUrl): Promise<NodeReport> {
   await withDatabase(database, readCluster)
   return withTables([database], async ([table]) => {
-    if (table === undefined) return []
+    if (table === undefined) return { nodes: [], shards: [] }
     const before = await table.read()
     await sleep(waitingClock, nodeWatchMs)
-    return nodeReport(before.nodes, await table.read())
+    return nodeReport(database.shown, before.nodes, await table.read())
   })
 }
 

@@ -8,6 +8,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable, Writable } from 'node:stream'
+import { outliveReaders } from '../../../src/cli/commands/run-command.ts'
 import type { program } from './program-in-process.ts'
 
 /** What the build makes of program-in-process.ts: one folder below dist/, as entry-files.ts says. */
@@ -20,6 +21,8 @@ interface CommandInput {
   readonly input: string
   /** The width of the terminal to which the output goes. Default: it goes to none. */
   readonly columns?: number
+  /** Whether nobody reads the output: the reader of its pipe has ended. */
+  readonly isClosed?: boolean
 }
 
 export interface CommandEnd {
@@ -40,10 +43,10 @@ class OwnProcess {
   exitCode: number | undefined
   readonly texts = { out: '', err: '', output: '' }
 
-  constructor({ env, input, columns }: CommandInput) {
+  constructor({ env, input, columns, isClosed = false }: CommandInput) {
     this.env = { ...process.env, ...env }
     this.stdin = Readable.from(input === '' ? [] : [Buffer.from(input)])
-    this.stdout = this.#writer('out')
+    this.stdout = isClosed ? closedPipe() : this.#writer('out')
     if (columns !== undefined) Object.assign(this.stdout, { isTTY: true, columns })
     this.stderr = this.#writer('err')
   }
@@ -65,6 +68,15 @@ class OwnProcess {
   }
 }
 
+/** As standard output of a process is, it stays open after an error. */
+function closedPipe(): Writable {
+  return new Writable({
+    autoDestroy: false,
+    write: (_chunk, _encoding, done) =>
+      done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+  })
+}
+
 const running = new AsyncLocalStorage<OwnProcess>()
 const names: ReadonlySet<string | symbol> = new Set([
   'env',
@@ -83,7 +95,10 @@ export async function runInProcess(
   loaded ??= load()
   const run = await loaded
   const own = new OwnProcess(input)
-  await running.run(own, () => run(argv))
+  await running.run(own, () => {
+    outliveReaders(process)
+    return run(argv)
+  })
   return { code: own.exitCode ?? 0, ...own.texts }
 }
 

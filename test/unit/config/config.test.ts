@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { type Config, ConfigError, isHelpAsked, parseConfig } from '../../../src/config/config.ts'
-import { environmentName, optionRows } from '../../../src/config/config-options.ts'
+import { environmentName, optionGroups, optionRows } from '../../../src/config/config-options.ts'
 import { helpText, optionsPage } from '../../../src/config/config-text.ts'
 
 interface Given {
@@ -300,9 +300,9 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['local', 'maybe', ''],
   ['max-webhook-connections', '0', '1001'],
   ['max-total-webhook-connections', '0'],
-  ['webhook-verify-timeout', '0', '0.09', '60.1', '1e1', 'soon'],
-  ['webhook-gone-timeout', '0'],
-  ['attempt-body', '-1', '4097', '1k', ''],
+  ['webhook-verify-timeout', '0', '0.09', '60.1', '1e1', 'soon', '2m', '99ms'],
+  ['webhook-gone-timeout', '0', '32d'],
+  ['attempt-body', '-1', '4097', '5K', '1.5', '1KiBs', ''],
   ['attempt-body-of-reserved', 'maybe', ''],
   ['foreign-tokens', 'maybe', ''],
   [
@@ -347,14 +347,14 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['allow-cidr', '10.0.0.0/'],
   ['filter', '3/3', '0/0', '1', '-1/3', '1/2/3'],
   ['check-over', 'on', '4097'],
-  ['compress', 'on', '4097'],
+  ['compress', 'on', '4097', '5M'],
   ['max-update-bytes', '1023', '4194254'],
   ['max-pending-updates', '0'],
   ['max-pending-bytes', '1023'],
-  ['window-memory', '0'],
-  ['retain', '', '1x', '-1h', '1.5h', '1w', '367d', 'off'],
-  ['retain-bytes', '', '-1', '1MB', '1.5MiB', '17TiB'],
-  ['retain-total-bytes', '', '1 GiB', '17TiB'],
+  ['window-memory', '0', '1K'],
+  ['retain', '', '1x', '-1h', '1.5.5h', '1w', '367d', 'off'],
+  ['retain-bytes', '', '-1', '1MB', '1.5', '1,5G', '17TiB'],
+  ['retain-total-bytes', '', '1 GB', '17T'],
   ['disk-reserve', '-1', '1048577'],
   ['events-url', 'a.example', 'ftp://a', 'https://', 'https://a:0', 'https://a/ b', 'https://a/#x'],
   ['events-secret-file', ''],
@@ -420,12 +420,12 @@ test('unknown flags, variables and keys are errors, all reported together', () =
       file: { 'http-prt': 80, config: 'x' },
     }),
     [
-      '--http-prt: unknown option; see --help',
+      '--http-prt: unknown option, did you mean --http-port?; see --help',
       'argument 2 belongs to no option; see --help',
-      '--no-workers: unknown option; see --help',
+      '--no-workers: unknown option, did you mean --workers?; see --help',
       '-x: unknown option; see --help',
-      'POSTBOTE_HTTP_PRT: unknown environment variable; see --help',
-      'key "http-prt" of postbote.json: unknown key; see --help',
+      'POSTBOTE_HTTP_PRT: unknown environment variable, did you mean POSTBOTE_HTTP_PORT?; see --help',
+      'key "http-prt" of postbote.json: unknown key, did you mean http-port?; see --help',
       'key "config" of postbote.json: unknown key; see --help',
     ],
   )
@@ -487,10 +487,55 @@ test('a switch or a number may be a JSON value of its type', () => {
   assert.deepEqual([config.local, config.webhookVerifyTimeoutMs], [true, 1_500])
 })
 
+test('every duration takes units and every size too, and a number alone keeps its unit', () => {
+  const config = parse({
+    argv: ['--webhook-gone-timeout=2h', '--webhook-verify-timeout', '4.5s', '--retain=1.5h'],
+    env: { POSTBOTE_MAX_PENDING_BYTES: '64M', POSTBOTE_COMPRESS: '32 KiB' },
+    file: { 'window-memory': '1g', 'disk-reserve': 256, 'retain-bytes': '1.5G' },
+  })
+  assert.deepEqual(
+    [config.webhookGoneTimeoutMs, config.webhookVerifyTimeoutMs, config.retainMs],
+    [7_200_000, 4_500, 5_400_000],
+  )
+  assert.deepEqual(
+    [config.maxPendingBytes, config.compressOverBytes, config.windowBytes],
+    [67_108_864, 32_768, 1_073_741_824],
+  )
+  assert.deepEqual([config.diskReserveBytes, config.retainBytes], [268_435_456, 1_610_612_736])
+  const units = /\b(?:timeout|bytes|size|memory|reserve|body|compress|check-over|retain)\b/
+  for (const [, { name, kind }] of optionRows) {
+    if (!units.test(name) || name === 'attempt-body-of-reserved') continue
+    assert(['SIZE', 'DURATION'].includes(kind.placeholder ?? ''), name)
+    assert(kind.shortest !== undefined, name)
+  }
+})
+
+test('the negation of each switch is its name with no-, or without', () => {
+  assert.equal(parse({ argv: ['--no-user-agent', '--user-agent'] }).noUserAgent, false)
+  assert.equal(parse({ argv: ['--no-user-agent'] }).noUserAgent, true)
+  assert.equal(
+    parse({ argv: ['--user-agent'], file: { 'no-user-agent': true } }).noUserAgent,
+    false,
+  )
+  assert.doesNotMatch(helpText() + optionsPage(), /no-no-/)
+})
+
+test('the help has the options below headings, no fact that holds for several is repeated', () => {
+  const help = helpText(80)
+  for (const line of help.split('\n')) assert(line.length <= 80 || !line.trim().includes(' '), line)
+  const options = help.split('\n').filter((line) => /^ {2}--/.test(line))
+  assert.equal(options.length, optionRows.length)
+  const headings = help.split('\n').filter((line) => /^\S.*:$/.test(line))
+  assert.equal(headings.length, Object.keys(optionGroups).length)
+  for (const fact of ['read flags', 'commas', 'a number alone is seconds', 'unsets it']) {
+    assert.equal(help.split(fact).length, 2, fact)
+  }
+})
+
 test('the help and the documentation list every option', () => {
   for (const [, row] of optionRows) {
     assert.ok(helpText().includes(`--${row.name}`))
-    assert.ok(optionsPage().includes(`\n- \`--${row.name}\` (`))
+    assert.ok(optionsPage().includes(`\n- \`--${row.name}`))
   }
   assert.ok(isHelpAsked(['--local', '--help']))
   assert.ok(!isHelpAsked(['--local']))

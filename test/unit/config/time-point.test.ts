@@ -72,7 +72,7 @@ test('what is no time is refused, and nothing is guessed', () => {
     'tomorrow',
     '10x',
     '-10m',
-    '1.5h',
+    '1.5.5h',
     '24:00',
     '8:60',
     'today 25:00',
@@ -110,6 +110,7 @@ test('a duration is seconds, or a number with a unit, within its bounds', () => 
     '10 m',
     '-1',
     '1.5h',
+    '1.5s',
     '',
   ]
   assert.deepEqual(
@@ -123,12 +124,13 @@ test('a duration is seconds, or a number with a unit, within its bounds', () => 
       ...Array.from({ length: 4 }, () => refused),
       600,
       refused,
+      5_400,
       refused,
       refused,
     ],
   )
-  assert.equal(ttl.expected, 'seconds, or a duration such as 10m, 2h or 1d, from 1s to 7d')
-  const retain = duration(86_400_000)
+  assert.equal(ttl.expected, 'a duration from 1s to 7d, such as 30s, 10m, 2h or 7d')
+  const retain = duration({ maxMs: 86_400_000 })
   assert.deepEqual(
     ['0', '90', '1d', '25h'].map((text) => retain.parse(text)),
     [0, 90_000, 86_400_000, refused],

@@ -6,8 +6,14 @@ import {
   commandsNamed,
   findCommand,
 } from '../../../../src/cli/commands/find-command.ts'
-import { commandGroups, commandsInGroup } from '../../../../src/cli/commands/command-groups.ts'
+import {
+  commandGroups,
+  commandsInGroup,
+  firstCommands,
+} from '../../../../src/cli/commands/command-groups.ts'
 import { groupsHelp, helpText } from '../../../../src/cli/commands/help-text.ts'
+import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
+import { configOf } from '../../../../src/cli/commands/run-command.ts'
 
 test('a command of one word or two is found, and the rest are its arguments', () => {
   for (const [argv, name, rest] of [
@@ -71,9 +77,31 @@ test('each command is in one group, and the groups fit a terminal, a line each',
   }
   const lines = groupsHelp('groups and options').split('\n')
   for (const line of lines) assert(line.length <= 80, line)
-  assert(groupsHelp('groups').split('\n').length < 20)
+  // Below the line of the command itself.
+  assert(groupsHelp('groups').trimEnd().split('\n').length < 24)
   const bots = commandsInGroup(commandTable, 'webhook').map(({ name }) => name)
   assert(bots.includes('pause') && bots.includes('webhook set'))
+})
+
+test('the short help begins with what an operator in trouble types, each a command that exists', () => {
+  const help = groupsHelp('groups')
+  assert(help.indexOf('Something is wrong?') < help.indexOf('postbote help server'))
+  const typed = [...help.matchAll(/^ {2}postbote (.*?) {2}/gm)].map(([, words = '']) => words)
+  assert.equal(typed.length, firstCommands.length + commandGroups.length)
+  for (const words of typed.map((each) => each.replace('BOT_ID', '4711').split(' '))) {
+    if (words[0] === 'help') assert(commandsAsked(commandTable, words.slice(1)).length > 0)
+    else {
+      const { row, argv } = findCommand(commandTable, words)
+      assert(row.kind === 'parsed')
+      parseCommand(row, argv, configOf)
+    }
+  }
+})
+
+test('the help of a command whose synopsis is written by hand has its options, too', () => {
+  const help = helpText(commandsNamed(commandTable, ['verify']), commandTable, 80)
+  assert.match(help, /^Usage: postbote verify \[--shard N\]/)
+  assert.match(help, /^ {2}--shard <N,\.\.\.> {2}Number of a shard/m)
 })
 
 test('the second word of a command alone is an error that names the commands with it', () => {

@@ -6,6 +6,8 @@ import {
   isServerOption,
   type ParsedCommand,
 } from '../../../../src/cli/commands/command-row.ts'
+import { BenchArgumentError, readBenchArguments } from '../../../../bench/bench-arguments.ts'
+import { caseGroups } from '../../../../bench/cases/all-cases.ts'
 import { refused } from '../../../../src/config/config-values.ts'
 import { commandTable } from '../../../../src/modules/command-table.ts'
 import { runInProcess } from '../../../support/programs/run-in-process.ts'
@@ -79,6 +81,69 @@ test('an option that is unknown, or has a value that cannot be used, is one sent
       }
     }
   }
+})
+
+test('a command that reads the options of the server itself says of each in one sentence what is wrong', async () => {
+  const raw = commandTable.filter((row) => row.kind === 'raw' && row.printsOwnHelp !== true)
+  assert(raw.some(({ name }) => name === 'serve'))
+  for (const { name, options } of raw) {
+    const words = name.split(' ')
+    await assertRefused([...words, '--nosuch\u001b[2J=secret'], `${name} --nosuch`)
+    await assertRefused([...words, `--${'x'.repeat(100_000)}`], `${name} with a long option`)
+    await assertRefused([...words, '--local', 'one-more'], `${name} one-more`)
+    for (const { name: option, kind } of options) {
+      if (kind.placeholder !== undefined) {
+        await assertRefused([...words, `--${option}`], `${name} --${option} without a value`)
+      }
+      for (const text of bad.filter((each) => kind.parse(each) === refused)) {
+        await assertRefused([...words, `--${option}=${text}`], `${name} --${option}`)
+      }
+    }
+  }
+})
+
+test('the bench says in one sentence what is wrong with its arguments', () => {
+  for (const argv of [
+    ['no-such-case'],
+    ['\u001b[2J\u009b'],
+    ['x'.repeat(100_000)],
+    ['--nosuch\u001b[2J'],
+    [`--${'x'.repeat(100_000)}`],
+    ['--pairs'],
+    ['--pairs='],
+    ['--pairs', 'x'.repeat(100_000)],
+    ['--workers', '\u001b[2J'],
+  ]) {
+    assert.throws(
+      () => readBenchArguments(argv, caseGroups),
+      (error) => {
+        assert(error instanceof BenchArgumentError)
+        assertSentence(`postbote: ${error.message}\n`, argv.join(' ').slice(0, 30))
+        return true
+      },
+    )
+  }
+})
+
+test('a command whose reader has ended says nothing of it, and its exit code is that of the result', async () => {
+  const closed = { env: {}, input: '', isClosed: true }
+  for (const { name } of parsed) {
+    const { code, err } = await runInProcess([...name.split(' '), '--help'], closed)
+    assert.deepEqual([code, err], [0, ''], name)
+  }
+  for (const argv of [
+    [],
+    ['help', 'all'],
+    ['serve', '--help'],
+    ['version'],
+    ['completion', 'bash'],
+  ]) {
+    const { code, err } = await runInProcess(argv, closed)
+    assert.deepEqual([code, err], [0, ''], argv.join(' '))
+  }
+  const { code, err } = await runInProcess(['bots', 'show', 'x'], closed)
+  assert.equal(code, 2)
+  assertSentence(err, 'bots show x')
 })
 
 test('the help of each command is there on a terminal of 20 columns, and without a terminal', async () => {

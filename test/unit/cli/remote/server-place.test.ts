@@ -371,6 +371,40 @@ test('a server that speaks TLS is named if it was asked without, and needs no pr
   assert.match(own.err, /does not come from the private API/)
 })
 
+test('a proxy that answers in its own words that it speaks TLS is recognised', async (t) => {
+  const pair = makeCertificate('localhost')
+  const secure = createTlsServer(pair, (socket) => socket.on('error', () => undefined).end())
+  const html =
+    '<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>'
+  const answer = httpAnswer(html, { status: '400 Bad Request', type: 'text/html' })
+  let isSecure = true
+  // As nginx does, it looks at the first byte: a handshake begins with 22.
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', (data) => {
+      if (!isSecure || data[0] !== 22) {
+        socket.end(answer)
+        return
+      }
+      socket.pause().unshift(data)
+      secure.emit('connection', socket)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const at = `http://127.0.0.1:${Object(server.address()).port}`
+  const keyFile = `--key-file=${join(keyDirectory(t), 'admin.key')}`
+  const { code, err } = await runInProcess(['summary', `--url=${at}`, keyFile])
+  const expected = `postbote: the server at ${at} speaks TLS: ask it with https\n`
+  assert.deepEqual([code, err], [1, expected])
+  isSecure = false
+  const plain = await runInProcess(['summary', `--url=${at}`, keyFile])
+  assert.deepEqual(
+    [plain.code, plain.err],
+    [4, 'postbote: the server refused the call: status 400, without an error of Postbote\n'],
+  )
+})
+
 test('a key that the server does not know is one sentence of every command, with its exit code', async (t) => {
   const stranger = await Stranger.start(t)
   const message = 'The key is not valid'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nodeReport } from '../../../../src/nodes/commands/node-report.ts'
-import type { NodeRow, ShardRow } from '../../../../src/store/node-table.ts'
+import { View } from '../../../../src/cli/output/view.ts'
+import { nodeLines, nodeReport } from '../../../../src/nodes/commands/node-report.ts'
+import type { ClusterRows, NodeRow, ShardRow } from '../../../../src/store/node-table.ts'
 
 function row(name: string, rest: Partial<NodeRow> = {}): NodeRow {
   const boot = `${name}-boot`
@@ -19,6 +20,10 @@ function owned(first: number, last: number, boot: string, epoch = '3'): readonly
   }))
 }
 
+function linesOf(before: readonly NodeRow[], rows: ClusterRows): readonly string[] {
+  return nodeLines(nodeReport('a:5432/bots', before, rows), new View())
+}
+
 test('nodes are shown with their shards and heartbeats, and shards in ranges of one owner and epoch', () => {
   const before = [row('a'), row('still', { address: '', state: 'leaving' })]
   const nodes = [
@@ -34,19 +39,19 @@ test('nodes are shown with their shards and heartbeats, and shards in ranges of 
     ...owned(22, 30, '', '0'),
     ...owned(31, 31, 'a-boot'),
   ]
-  assert.deepEqual(nodeReport(before, { nodes, shards }), [
-    'node   state    address        workers  shards  heartbeat',
-    'a      serving  10.0.0.5:8450  4        17      alive',
-    'still  leaving  -              4        4       stands still',
-    'new    serving  10.0.0.5:8450  4        0       has just joined',
+  assert.deepEqual(linesOf(before, { nodes, shards }), [
+    'node   state    heartbeat        shards  workers  address',
+    'a      serving  alive                17        4  10.0.0.5:8450',
+    'still  leaving  stands still          4        4  -',
+    'new    serving  has just joined       0        4  10.0.0.5:8450',
     '',
-    'shards  epoch  owner',
-    '0-15    3      a',
-    '16      3      still',
-    '17-19   12     still',
-    '20-21   3      none (last gone)',
-    '22-30   0      none',
-    '31      3      a',
+    'shards  owner  epoch  last_owner',
+    '0-15    a      3      -',
+    '16      still  3      -',
+    '17-19   still  12     -',
+    '20-21   none   3      gone',
+    '22-30   none   0      -',
+    '31      a      3      -',
   ])
 })
 
@@ -54,25 +59,39 @@ test('the clock of a node that differs from that of the database is shown', () =
   const clocked = (name: string, skewMs: number): NodeRow =>
     row(name, { beat: '2', clock: { skewMs, lagMs: 0 } })
   const nodes = [clocked('a', 600_400), clocked('b', -3_000), clocked('c', 2_000)]
-  const lines = nodeReport([row('a'), row('b'), row('c')], { nodes, shards: [] })
+  const lines = linesOf([row('a'), row('b'), row('c')], { nodes, shards: [] })
   assert.deepEqual(
-    lines.slice(1, 4).map((line) => line.replace(/.*(?=alive)/, '')),
+    lines.slice(1, 4).map((line) => line.replace(/.*(?=alive)|  .*/g, '')),
     ['alive, its clock is 600 s ahead', 'alive, its clock is 3 s behind', 'alive'],
   )
 })
 
 test('an earlier life of a node does not own its shards any more', () => {
   const nodes = [row('a', { boot: 'a-next' })]
-  const lines = nodeReport([row('a')], { nodes, shards: owned(0, 3, 'a-boot') })
-  assert.match(lines[1] ?? '', /^a .* 0 +has just joined$/)
-  assert.equal(lines.at(-1), '0-3     3      none (last a)')
+  const lines = linesOf([row('a')], { nodes, shards: owned(0, 3, 'a-boot') })
+  assert.match(lines[1] ?? '', /^a .* has just joined +0 /)
+  assert.equal(lines.at(-1), '0-3     none   3      a')
 })
 
 test('a database without nodes says so', () => {
-  assert.deepEqual(nodeReport([], { nodes: [], shards: owned(0, 3, '', '0') }), [
+  assert.deepEqual(linesOf([], { nodes: [], shards: owned(0, 3, '', '0') }), [
     'no node uses this database',
     '',
-    'shards  epoch  owner',
-    '0-3     0      none',
+    'shards  owner  epoch',
+    '0-3     none   0',
   ])
+})
+
+test('nodes are a list as others: its columns can be chosen, and CSV has every field and no shards', () => {
+  const parts = { form: 'csv', columns: undefined, isWide: false, width: 80, nowMs: 0 } as const
+  const report = nodeReport('a:5432/bots', [row('a')], {
+    nodes: [row('a', { beat: '2' })],
+    shards: owned(0, 3, 'a-boot'),
+  })
+  assert.deepEqual(nodeLines(report, new View(parts)), [
+    'database,node,state,heartbeat,shards,workers,address',
+    'a:5432/bots,a,serving,alive,4,4,10.0.0.5:8450',
+  ])
+  const chosen = new View({ ...parts, form: 'table', columns: ['node', 'shards'] })
+  assert.deepEqual(nodeLines(report, chosen), ['node  shards', 'a          4'])
 })
