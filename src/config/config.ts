@@ -80,7 +80,8 @@ export function parseConfig(sources: ConfigSources): Config {
     rows: [...rowsByName.values(), configFileOption],
     problems,
     onWord: (_, index) => problems.push(`argument ${index + 1} belongs to no option; see --help`),
-    unknown: (source) => `${source}: unknown option${meantBy(source, [...rowsByName.keys(), configFileOption.name], '--')}; see --help`,
+    unknown: (source) =>
+      `${source}: unknown option${meantBy(source, [...rowsByName.keys(), configFileOption.name], '--')}; see --help`,
   })
   const environment = readEnvironment(sources.env, problems)
   const file = readConfigFile(
@@ -176,7 +177,9 @@ function readConfigFile(
     const row = rowsByName.get(key)
     const flat = flatten(value, row?.kind.separator)
     if (row === undefined)
-      context.problems.push(`${source}: unknown key${meantBy(key, [...rowsByName.keys()])}; see --help`)
+      context.problems.push(
+        `${source}: unknown key${meantBy(key, [...rowsByName.keys()])}; see --help`,
+      )
     else if (flat === undefined) context.problems.push(`${source}: expected ${row.kind.expected}`)
     else given.set(key, { source, text: flat })
   }
