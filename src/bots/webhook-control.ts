@@ -68,8 +68,8 @@ const webhookTrustMs = 60_000
  * endpoint, and a bot that calls setWebhook in a loop causes no more attempts than failures that have just begun.
  */
 const setWebhookRetryPeriodMs = 10_000
-/** Of more keys that wait for a retry, nobody counts the chats. Chosen: these take less than a millisecond. */
-const subjectsCountedMax = 10_000
+/** Of more keys that wait for a retry, nobody counts the chats. Chosen: these take less than a millisecond, and those of a long list a tenth of a second. */
+const subjectsCountedMax = 1_000
 
 export class WebhookControl {
   readonly #options: WebhookControlOptions
@@ -135,7 +135,7 @@ export class WebhookControl {
       ...of,
       webhook: this.#webhook,
       log: this.#log,
-      waiting: this.#waitingInFull(),
+      waiting: this.waitingInFull(),
       isPaused: this.#options.settings().isPaused === true,
       limitPerSecond: this.#options.settings().deliveriesPerSecond,
       pendingCount: queue.pendingCount,
@@ -148,8 +148,8 @@ export class WebhookControl {
     return this.#dispatcher?.waiting()
   }
 
-  /** Looks at the keys, too. */
-  #waitingInFull(): Waiting | undefined {
+  /** What it waits for, with the kinds of the keys, which are looked at. */
+  waitingInFull(): Waiting | undefined {
     const waiting = this.#dispatcher?.waiting()
     if (waiting === undefined || waiting.parkedKeys > subjectsCountedMax) return waiting
     let [chats, users] = [0, 0]

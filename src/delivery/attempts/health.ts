@@ -6,7 +6,7 @@
  *     failing    nothing has succeeded for several attempts
  *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, the endpoint does not
  *                respond, or a module says that something else is wrong with the bot
- *     behind     the oldest update has waited for minutes, and waits longer and longer, though nothing fails; or for half an hour
+ *     behind     the oldest update has waited for minutes, and the queue does not catch up, though nothing fails; or for half an hour
  *     healthy    anything else, including a webhook without any attempt
  *
  * Without a webhook:
@@ -47,7 +47,7 @@ export interface ParkedSubjects {
   readonly users: number
 }
 
-/** How late the updates of a queue are: later and later, or half an hour though it gets better (features/fleet/falling-behind.ts). */
+/** How late the updates of a queue are: later and later, or minutes for minutes, or half an hour though it gets better (features/fleet/falling-behind.ts). */
 export type Lateness = 'growing' | 'late'
 
 /** What is known of the getUpdates calls of a queue. */

@@ -1,25 +1,34 @@
 /**
- * Notices queues whose oldest update is old and gets older: more comes in than goes out, though nothing fails. A queue that works
- * off a backlog has an old update, too, which gets younger; it is late only while that update is very old.
+ * Notices queues whose oldest update is old, and that do not catch up, though nothing fails. While it is old:
+ *
+ *     watched --older than a minute before--> growing --not older--> late --a fifth younger than at its oldest--> watched
+ *        +--------5 minutes, and not a fifth younger------------------^
+ *
+ * A queue that works off a backlog has an old update, too, which gets younger; it is late only while that update is very old.
  */
 import type { QueueId } from '../../shard/records/record-keys.ts'
 import type { Lateness } from '../../delivery/attempts/health.ts'
 import { unseenForMs } from './trouble-events.ts'
 
-/** A queue is behind only with an older update. Chosen: a bot may be slow for minutes after its program was started again. */
-const behindAfterS = 5 * 60
+/** A queue is behind only with an older update. Chosen: who has written to a bot gives it up by then, and a restart takes less. */
+const behindAfterS = 2 * 60
 /** With an older update it is, whatever becomes of it. Chosen: nobody calls a bot well whose users have waited for half an hour. */
 const lateAfterS = 30 * 60
 /** Ages are compared over this time. Chosen: long enough for a queue that is slower than its producers for a moment. */
 const comparedAfterMs = 60_000
+/** A queue whose oldest update has become this much younger catches up. Chosen: it is no chance then. */
+const caughtUpShare = 0.8
+/** A queue that has not caught up for so long does not. Chosen: bots that are always minutes late are few, and late. */
+const catchUpMsMax = 5 * 60_000
 
 interface Sample {
   readonly ageS: number
   /** Monotonic. */
   readonly atMs: number
-  readonly grows: boolean
-  /** Whether it is very old, and was a minute before, so that a program that was just started has had some time. */
-  readonly isLate: boolean
+  /** The oldest that the update was since `sinceMs`, from when on the queue has not caught up. */
+  readonly highestS: number
+  readonly sinceMs: number
+  readonly lateness: Lateness | undefined
 }
 
 export class FallingBehind {
@@ -38,17 +47,17 @@ export class FallingBehind {
       return
     }
     const before = this.#samples.get(queue)
-    if (before !== undefined && nowMs - before.atMs < comparedAfterMs) return
-    const grows = ageS > (before?.ageS ?? ageS)
-    const isLate = Math.min(ageS, before?.ageS ?? 0) >= lateAfterS
-    this.#samples.set(queue, { ageS, atMs: nowMs, grows, isLate })
+    if (before === undefined) {
+      const sample = { ageS, atMs: nowMs, highestS: ageS, sinceMs: nowMs, lateness: undefined }
+      this.#samples.set(queue, sample)
+    } else if (nowMs - before.atMs >= comparedAfterMs) {
+      this.#samples.set(queue, sampleAfter(before, ageS, nowMs))
+    }
   }
 
   /** Returns undefined if a queue is not behind. */
   of(queue: QueueId): Lateness | undefined {
-    const sample = this.#samples.get(queue)
-    if (sample?.grows === true) return 'growing'
-    return sample?.isLate === true ? 'late' : undefined
+    return this.#samples.get(queue)?.lateness
   }
 
   /** Forgets queues that are not seen any more, because their bots were removed. */
@@ -62,4 +71,18 @@ export class FallingBehind {
   forget(isGone: (queue: QueueId) => boolean): void {
     for (const queue of this.#samples.keys()) if (isGone(queue)) this.#samples.delete(queue)
   }
+}
+
+function sampleAfter(before: Sample, ageS: number, nowMs: number): Sample {
+  const hasCaughtUp = ageS <= before.highestS * caughtUpShare
+  const since = hasCaughtUp
+    ? { highestS: ageS, sinceMs: nowMs }
+    : { highestS: Math.max(before.highestS, ageS), sinceMs: before.sinceMs }
+  const isLate =
+    // A program that was just started has a minute to work it off.
+    Math.min(ageS, before.ageS) >= lateAfterS ||
+    (!hasCaughtUp && before.lateness !== undefined) ||
+    nowMs - since.sinceMs >= catchUpMsMax
+  const lateness = ageS > before.ageS ? 'growing' : isLate ? 'late' : undefined
+  return { ageS, atMs: nowMs, ...since, lateness }
 }

@@ -387,7 +387,13 @@ export class Fleet {
     const named = { ...status, webhookHost: row.webhookHost }
     if (health === undefined || health === 'healthy' || health === 'paused') return named
     const loaded = this.#parts.bots.loadedQueue(row.queue)
-    return { ...named, healthReason: reasonOf(this.#factsOf({ row, loaded, of }), oldestAgeS) }
+    return { ...named, healthReason: this.#reasonOf({ row, loaded, of }, oldestAgeS) }
+  }
+
+  /** The sentence names what waits for a retry, which the word does not need. */
+  #reasonOf(seen: Seen, oldestAgeS: number | undefined): string {
+    const waiting = seen.loaded?.webhook.waitingInFull() ?? idle
+    return reasonOf({ ...this.#factsOf(seen), waiting }, oldestAgeS)
   }
 
   #healthOf(seen: Seen): WebhookStatus {
@@ -490,8 +496,9 @@ export class Fleet {
     const facts = this.#factsOf(seen)
     const { health } = webhookStatus(facts)
     if (ageS !== undefined || !this.#behind.isEmpty) {
-      // A bot that nobody polls is behind only if it still is when somebody does.
-      const agedS = health === 'unpolled' ? undefined : ageS
+      // A bot that nobody polls, or that is paused, is behind only if it still is when it takes updates again.
+      const isAway = health === 'unpolled' || health === 'paused'
+      const agedS = isAway ? undefined : ageS
       this.#behind.note(queue, agedS, this.#parts.clock.monotonicMs())
     }
     this.#noteCurve(seen, health)
@@ -500,14 +507,15 @@ export class Fleet {
     return health
   }
 
-  #noteTrouble({ row, loaded, of }: Seen, facts: StatusFacts): void {
+  #noteTrouble(seen: Seen, facts: StatusFacts): void {
+    const { row, loaded, of } = seen
     const nowMs = of.shard.clock.nowMs()
     this.#troubles.note({
       botId: row.queue,
       hasWebhook: row.hasWebhook,
       health: ownHealth(facts),
       polls: facts.polls,
-      reason: () => reasonOf(facts, ageOf(row, loaded, nowMs)),
+      reason: () => this.#reasonOf(seen, ageOf(row, loaded, nowMs)),
       nowMs: this.#parts.clock.monotonicMs(),
       timeMs: nowMs,
     })

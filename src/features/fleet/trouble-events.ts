@@ -21,12 +21,18 @@ interface Kind {
   readonly isOver: (seen: SeenHealth, troubledMs: number) => boolean
 }
 
+/**
+ * A bot that is behind is reported after this time. Chosen: many catch up by themselves, and polls that confirm nothing are
+ * noticed meanwhile, which says more.
+ */
+const behindReportedAfterMs = 3 * 60_000
+
 /** What may be reported. */
 export const troubles = ['degraded', 'unpolled'] as const
 export type Trouble = (typeof troubles)[number]
 
 const kinds: Readonly<Record<Trouble, Kind>> = {
-  // The word waits for minutes already. A bot that goes in and out of it is reported once. Chosen: a new worker needs half of
+  // All words but `behind` wait for minutes already. A bot that goes in and out of it is reported once. Chosen: a new worker needs half of
   // this time to notice again that polls confirm nothing.
   degraded: {
     begins: 'bot.degraded',
@@ -143,7 +149,8 @@ export class TroubleEvents {
 
   #troubled(name: Trouble, seen: SeenHealth): void {
     const { botId, nowMs } = seen
-    const { begins, afterMs, quietMs } = kinds[name]
+    const { begins, afterMs: afterTroubleMs, quietMs } = kinds[name]
+    const afterMs = seen.health === 'behind' ? behindReportedAfterMs : afterTroubleMs
     const entry = this.#entries[name].get(botId) ?? newEntry(nowMs)
     this.#entries[name].set(botId, entry)
     if (entry.wellMs !== undefined && !entry.isReported) entry.troubledMs = nowMs

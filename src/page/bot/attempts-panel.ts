@@ -34,11 +34,6 @@ export function attemptsPanel(
     { title: 'Why', cell: ({ last }) => last.error ?? '–', style: 'wrap' },
     { title: 'Update', cell: (folded) => updatesText(folded, queue), style: 'wide' },
     { title: 'Took', cell: ({ last }) => durationText(last), style: 'number' },
-    {
-      title: 'Next try',
-      cell: ({ last }) => timeElement(clock, last.next_retry),
-      style: 'number wide',
-    },
   ]
   const empty = emptyState({
     title: 'No attempts yet.',

@@ -1,11 +1,12 @@
 /** Charts of the last hour of a webhook: how its attempts ended, how long its responses took, and how late updates were. */
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
-import { formatCount, formatMs } from '../elements/format.ts'
+import { element } from '../elements/element.ts'
+import { formatCount, formatMs, formatTime } from '../elements/format.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
+import { hourSpan, hourTimes } from './hour-of-queue.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
 
-const pauseMs = 5_000
 /** How attempts end, with their colors. */
 const outcomeColors = {
   delivered: 'delivered',
@@ -18,12 +19,11 @@ const outcomeColors = {
 } as const
 const outcomes = Object.keys(outcomeColors)
 const shared = {
-  spanS: 3_600,
+  ...hourSpan,
   emptyText: 'No attempts since the worker of this bot has started, or for an hour.',
 }
 
-/** Returns the charts. */
-export function historyPanel(context: PageContext, queue: BotQueueName): readonly HTMLElement[] {
+export function historyPanel(context: PageContext): PagePart<HistoryShape> {
   const counts = lineChart(context, {
     ...shared,
     title: 'Outcomes per minute, last hour',
@@ -52,17 +52,16 @@ export function historyPanel(context: PageContext, queue: BotQueueName): readonl
     ],
     values: 'duration',
   })
-  context.poll(pauseMs, async () => {
-    const history = await context.api.call('getHistory', ofQueue(queue, {}))
-    const times = history.mean_ms.map((_, minute) => history.from + minute * 60)
-    counts.show({ times, ...countsOf(history) })
-    latency.show({ times, ...latencyOf(history) })
-    delay.show({ times, ...delayOf(history) })
-  })
-  return [counts.root, latency.root, delay.root]
+  const show = (history: HistoryShape): void => {
+    const times = hourTimes(history)
+    counts.show({ ...times, ...countsOf(history) })
+    latency.show({ ...times, ...latencyOf(history) })
+    delay.show({ ...times, ...delayOf(history) })
+  }
+  return { root: element('div', { class: 'row' }, counts.root, latency.root, delay.root), show }
 }
 
-function countsOf(history: HistoryShape): Omit<LineChartData, 'times'> {
+function countsOf(history: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
   const counts = outcomes.map((outcome) => history.outcomes[outcome] ?? [])
   const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
   const sentences = outcomes.flatMap((outcome, nth) =>
@@ -76,22 +75,36 @@ function countsOf(history: HistoryShape): Omit<LineChartData, 'times'> {
   }
 }
 
-function latencyOf({ mean_ms: means, max_ms: maxima }: HistoryShape): Omit<LineChartData, 'times'> {
+function latencyOf({
+  from,
+  mean_ms: means,
+  max_ms: maxima,
+}: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
   const longest = Math.max(0, ...maxima.map((ms) => ms ?? 0))
-  const mean = means.findLast((ms) => ms !== null)
   return {
     values: [means, maxima],
-    notes: [`${formatMs(mean)} now`, `${formatMs(longest)} at most`],
+    notes: [lastText(means, from), `${formatMs(longest)} at most`],
     sentence: `the longest response took ${formatMs(longest)}`,
   }
 }
 
-function delayOf(history: HistoryShape): Omit<LineChartData, 'times'> {
+function delayOf(history: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
   const values = [history.delivery_p50_ms, history.delivery_p99_ms]
   const [p50, p99] = values.map((line) => formatMs(line.findLast((ms) => ms !== null)))
   return {
     values,
-    notes: [`${p50} now`, `${p99} now`],
+    notes: values.map((line) => lastText(line, history.from)),
     sentence: `half of the updates took ${p50}, 99 % at most ${p99}`,
   }
+}
+
+/** The minute that is not over may have no value yet. */
+const presentMinutes = 2
+
+/** For example `40 ms now` or `40 ms at 14:02`. */
+function lastText(line: readonly (number | null)[], fromS: number): string {
+  const at = line.findLastIndex((ms) => ms !== null)
+  const isPresent = at >= line.length - presentMinutes
+  const when = isPresent ? 'now' : `at ${formatTime(fromS + at * 60).slice(0, 5)}`
+  return `${formatMs(line[at])} ${when}`
 }

@@ -2,16 +2,19 @@
 import { formatCount } from '../elements/format.ts'
 import { cardElement, element, setElementText } from '../elements/element.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
-import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
+import { hourSpan, hourTimes } from './hour-of-queue.ts'
 import type { PageContext } from '../frame/page-context.ts'
-import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape, QueueShape } from '../frame/shapes.ts'
 import { type PollFact, pollFacts } from './poll-facts.ts'
 
-const pauseMs = 5_000
+export interface PollingPanel {
+  readonly root: HTMLElement
+  readonly show: (state: QueueShape) => void
+  readonly showHistory: (history: HistoryShape) => void
+}
 
-/** Makes the chart and the facts of the polls of a queue, which are shown its state. */
-export function pollingPanel(context: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+/** Makes the chart and the facts of the polls of a queue. */
+export function pollingPanel(context: PageContext): PollingPanel {
   const chart = lineChart(context, {
     title: 'Fetched and confirmed per minute, last hour',
     lines: [
@@ -19,33 +22,25 @@ export function pollingPanel(context: PageContext, queue: BotQueueName): PagePar
       { name: 'confirmed', color: 'confirmed' },
     ],
     values: 'count',
-    spanS: 3_600,
+    ...hourSpan,
     emptyText: 'No poll got an update since the worker of this bot has started, or for an hour.',
-  })
-  let isShown = false
-  const hurry = context.poll(pauseMs, async () => {
-    if (!isShown) return
-    chart.show(polledOf(await context.api.call('getHistory', ofQueue(queue, {}))))
   })
   const list = element('dl', { class: 'facts' })
   const polls = cardElement('Polls', list)
   const root = element('div', { class: 'pair', hidden: true }, chart.root, polls)
   const show = (state: QueueShape): void => {
-    const isNew = !isShown
-    isShown = state.mode === 'polling'
-    root.hidden = !isShown
-    if (!isShown) return
-    if (isNew) hurry()
-    showFacts(list, pollFacts(state, context.clock.nowMs() / 1_000))
+    root.hidden = state.mode !== 'polling'
+    if (!root.hidden) showFacts(list, pollFacts(state, context.clock.nowMs() / 1_000))
   }
-  return { root, show }
+  return { root, show, showHistory: (history) => chart.show(polledOf(history)) }
 }
 
-function polledOf({ from, fetched = [], confirmed = [] }: HistoryShape): LineChartData {
+function polledOf(history: HistoryShape): LineChartData {
+  const { fetched = [], confirmed = [] } = history
   const [got, done] = [fetched, confirmed].map((minutes) => minutes.reduce((sum, n) => sum + n, 0))
   const isSilent = got === 0 && done === 0
   return {
-    times: fetched.map((_, minute) => from + minute * 60),
+    ...hourTimes(history),
     // Lines of zeros say less than a sentence.
     values: isSilent ? [[], []] : [fetched, confirmed],
     notes: [formatCount(got), formatCount(done)],

@@ -1,15 +1,18 @@
 /** The tabs that the page of a bot and the page of its owner share. */
 import { attemptsPanel } from './attempts-panel.ts'
-import type { BotQueueName } from '../frame/page-calls.ts'
+import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { element } from '../elements/element.ts'
 import { historyPanel } from './history-panel.ts'
 import { pollingPanel } from './polling-panel.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { type TabPart, type BotRoute, unchanging } from './queue-view.ts'
-import type { AttemptShape, BotShape } from '../frame/shapes.ts'
+import type { AttemptShape, BotShape, HistoryShape } from '../frame/shapes.ts'
 import { stateOf } from '../elements/state-head.ts'
 import { updatePanel } from '../updates/update-panel.ts'
 import { updatesPanel } from '../updates/updates-panel.ts'
+
+/** Charts need not be younger. */
+const historyPauseMs = 5_000
 
 /**
  * Makes the tab of what happens: charts of the last hour, and the attempts, or the polls of a bot without a webhook.
@@ -22,22 +25,30 @@ export function activityTab(
   onAttempts?: (attempts: readonly AttemptShape[]) => void,
 ): TabPart {
   const attempts = attemptsPanel(context, queue, onAttempts)
-  const charts = historyPanel(context, queue)
-  const polls = pollingPanel(context, queue)
-  const root = element(
-    'div',
-    { class: 'activity' },
-    element('div', { class: 'row' }, ...charts),
-    polls.root,
-    attempts.root,
-  )
+  const charts = historyPanel(context)
+  const polls = pollingPanel(context)
+  const root = element('div', { class: 'activity' }, charts.root, polls.root, attempts.root)
+  let history: HistoryShape | undefined
+  let mode: BotShape['mode'] | undefined
+  const draw = (): void => {
+    if (history === undefined || mode === undefined) return
+    const showHistory = mode === 'webhook' ? charts.show : polls.showHistory
+    showHistory(history)
+  }
+  // Asked for at once, whatever the mode is, and once for all charts.
+  context.poll(historyPauseMs, async () => {
+    history = await context.api.call('getHistory', ofQueue(queue, {}))
+    draw()
+  })
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
-    const { mode } = state
-    for (const chart of charts) chart.hidden = mode !== 'webhook'
+    const isNew = state.mode !== mode
+    mode = state.mode
+    charts.root.hidden = mode !== 'webhook'
     attempts.root.hidden = mode !== 'webhook'
     attempts.show(mode)
     polls.show(state)
+    if (isNew) draw()
   }
   return { root, show }
 }

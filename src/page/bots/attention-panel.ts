@@ -1,41 +1,29 @@
 /**
- * The bots in trouble, the worst ones first: of each the cause first, then the facts, how many updates wait, and what helps.
- * The list is short however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence
- * of each.
+ * The bots in trouble, by what causes it, the worst first: of each cause what is wrong, then the facts, how many updates wait, and
+ * what helps. The panel is short however many bots fail: bots with one cause are one line, and the causes after the first few are
+ * behind another one.
  */
-import { badge, type PagePart } from '../elements/page-part.ts'
-import { troubleText } from './bot-sentence.ts'
-import { botHash } from '../frame/page-route.ts'
-import { buttonElement, buttonsElement, element, setElementText } from '../elements/element.ts'
-import { formatAge, formatCount } from '../elements/format.ts'
+import { buttonElement, element, setElementText } from '../elements/element.ts'
+import { formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { PagePart } from '../elements/page-part.ts'
 import { type Waiting, waitingFor } from '../elements/waiting.ts'
-import { pendingCurve } from '../bot/pending-curve.ts'
-import { actOnQueue, type QueueAction } from '../elements/state-head.ts'
-import { severities } from './bot-list.ts'
-import type { BotShape, ListedBotShape, SummaryShape } from '../frame/shapes.ts'
+import { type TroubleCause, troubleCauses, type TroubledBots } from './trouble-causes.ts'
+import { type ShowBots, type TroubleRow, troubleRow } from './trouble-row.ts'
+import { troubledOf, troubledStates, type TroubleSums, troubleSumsText } from './trouble-sums.ts'
 
 /** Sentences need not be younger. */
 const pauseMs = 3_000
-/** Chosen: what a reader can act on at once. The table below has the others. */
-const shownMax = 5
+/** Chosen: what a reader can act on at once, with the list of all bots in sight. */
+const shownMax = 3
+/** Chosen: a screen. The list of all bots has the others. */
+const openMax = 20
+/** So many bots of each state are looked at, those with the oldest updates. Chosen: as many as the list of all bots asks for. */
+const readMax = 200
 /** Chosen: what is below waits this long for a server that is slow, so that it does not jump. */
 const arrivalMsMax = 2_000
-type Trouble = (typeof severities)[number]
 
-/** What the panel is told of all bots. */
-export type AttentionSums = Pick<SummaryShape, 'bots' | 'paused' | 'dead_letters'> & {
-  readonly health: Readonly<Record<Trouble, number>>
-}
-
-interface TroubledBot {
-  readonly state: Trouble
-  readonly listed: ListedBotShape
-  /** Undefined if it could not be read. */
-  readonly bot: BotShape | undefined
-}
-
-interface AttentionPanel extends PagePart<AttentionSums | undefined> {
+interface AttentionPanel extends PagePart<TroubleSums | undefined> {
   /** Stands in its place until the sums are known. */
   readonly waiting: Waiting
 }
@@ -43,109 +31,141 @@ interface AttentionPanel extends PagePart<AttentionSums | undefined> {
 /**
  * Makes the panel, which shows the sums that it is told.
  *
- * @param onMore - the reader wants to see all bots in a state
+ * @param onMore - the reader wants to see bots in the list
  */
-export function attentionPanel(
-  context: PageContext,
-  onMore: (state: Trouble) => void,
-): AttentionPanel {
+export function attentionPanel(context: PageContext, onMore: ShowBots): AttentionPanel {
   const { api, atEnd, clock, poll } = context
-  const rows = new Map<number, TroubleRow>()
-  const list = element('ul', { class: 'attention' })
   const waiting = waitingFor()
   const well = element('p', { class: 'well', hidden: true })
   const more = element('div', { class: 'buttons' })
   const title = element('h2', {}, 'Needs attention')
-  let summary: AttentionSums | undefined
+  const causes = causeList(context, { onMore, onActed: () => hurry() })
+  let sums: TroubleSums | undefined
 
-  const show = (troubled: readonly TroubledBot[], sums: AttentionSums): void => {
+  const show = (found: readonly TroubleCause[], shown: TroubleSums): void => {
     waiting.done()
     root.classList.remove('arriving')
-    const ids = new Set(troubled.map(({ listed }) => listed.bot_id))
-    for (const [id, row] of rows) {
-      if (ids.has(id)) continue
-      row.end()
-      row.root.remove()
-      rows.delete(id)
-    }
-    for (const [nth, each] of troubled.entries()) {
-      const row = rows.get(each.listed.bot_id) ?? troubleRow(context, each, () => hurry())
-      rows.set(each.listed.bot_id, row)
-      if (list.children[nth] !== row.root) list.insertBefore(row.root, list.children[nth] ?? null)
-      row.show(each)
-    }
-    const count = severities.reduce((sum, state) => sum + sums.health[state], 0)
+    const count = troubledOf(shown)
     well.hidden = count > 0
-    list.hidden = count === 0
-    setElementText(well, wellText(sums))
+    setElementText(well, wellText(shown))
     setElementText(title, count === 0 ? 'Nothing needs attention' : 'Needs attention')
-    showMore(more, count > troubled.length ? sums : undefined, onMore)
+    causes.show(found)
+    showSums(more, shown, onMore)
   }
   const hurry = poll(
     pauseMs,
     async () => {
-      if (summary === undefined) return
-      const sums = summary
-      show(await troubledBots(api, sums), sums)
+      // What is shown together was counted together.
+      const asked = sums
+      if (asked !== undefined) show(troubleCauses(await troubledBots(api, asked)), asked)
     },
     waiting,
   )
   const top = element('div', { class: 'heading' }, title, more)
-  const root = element('section', { class: 'card arriving' }, top, well, waiting.root, list)
+  const root = element('section', { class: 'card arriving' }, top, well, waiting.root, causes.root)
   atEnd(clock.after(arrivalMsMax, () => root.classList.remove('arriving')))
   return {
     root,
     waiting,
     show(now) {
-      const isFirst = summary === undefined
-      summary = now
+      const isNews = textOf(now) !== textOf(sums)
+      sums = now
       // An older server knows no sums.
       root.hidden = now === undefined
       if (now === undefined) root.classList.remove('arriving')
-      if (isFirst && now !== undefined) hurry()
+      else if (isNews) hurry()
     },
   }
 }
 
-/** Offers the states that have bots; without sums, nothing. */
-function showMore(
-  more: HTMLElement,
-  sums: AttentionSums | undefined,
-  onMore: (state: Trouble) => void,
-): void {
-  const states = sums === undefined ? [] : severities.filter((state) => sums.health[state] > 0)
-  more.hidden = states.length === 0
-  const texts = states.map((state) => `Show all ${formatCount(sums?.health[state])} ${state}`)
+function textOf(sums: TroubleSums | undefined): string | undefined {
+  return sums && troubleSumsText(sums)
+}
+
+/** Offers the states that have bots. */
+function showSums(more: HTMLElement, { health }: TroubleSums, onMore: ShowBots): void {
+  const states = troubledStates({ health })
+  const texts = states.map((state) => `${formatCount(health[state])} ${state}`)
   if (more.textContent === texts.join('')) return
   more.replaceChildren(
     ...states.map((state, nth) =>
-      buttonElement(texts[nth] ?? '', () => onMore(state), { style: 'quiet small' }),
+      buttonElement(texts[nth] ?? '', () => onMore(state), {
+        of: 'in the list',
+        style: 'quiet small',
+      }),
     ),
   )
 }
 
-async function troubledBots(
-  api: PageContext['api'],
-  { health }: AttentionSums,
-): Promise<readonly TroubledBot[]> {
-  const found: Pick<TroubledBot, 'state' | 'listed'>[] = []
-  for (const state of severities) {
-    const limit = shownMax - found.length
-    if (limit === 0 || health[state] === 0) continue
-    const { bots } = await api.call('listBots', { query: { state, sort: 'oldest_age', limit } })
-    found.push(...bots.map((listed) => ({ state, listed })))
+interface CauseListener {
+  readonly onMore: ShowBots
+  readonly onActed: () => void
+}
+
+function causeList(
+  context: PageContext,
+  listener: CauseListener,
+): PagePart<readonly TroubleCause[]> {
+  const rows = new Map<string, TroubleRow>()
+  const list = element('ul', { class: 'attention' })
+  let causes: readonly TroubleCause[] = []
+  let isOpen = false
+  const rest = buttonElement('', () => {
+    isOpen = !isOpen
+    draw()
+  })
+  rest.className = 'link rest'
+
+  const draw = (): void => {
+    // A line that says that there is one more is as high as that one.
+    const closedMax = causes.length === shownMax + 1 ? shownMax + 1 : shownMax
+    const shown = causes.slice(0, isOpen ? openMax : closedMax)
+    const keys = new Set(shown.map(({ key }) => key))
+    for (const [key, row] of rows) {
+      if (keys.has(key)) continue
+      row.end()
+      row.root.remove()
+      rows.delete(key)
+    }
+    for (const [nth, cause] of shown.entries()) {
+      const row = rows.get(cause.key) ?? troubleRow(context, cause, listener)
+      rows.set(cause.key, row)
+      if (list.children[nth] !== row.root) list.insertBefore(row.root, list.children[nth] ?? null)
+      row.show(cause)
+    }
+    list.hidden = causes.length === 0
+    rest.hidden = causes.length <= closedMax
+    rest.setAttribute('aria-expanded', `${isOpen}`)
+    setElementText(rest, isOpen ? 'Show fewer' : restText(causes.slice(shownMax)))
   }
+  const show = (now: readonly TroubleCause[]): void => {
+    causes = now
+    draw()
+  }
+  return { root: element('div', { class: 'causes' }, list, rest), show }
+}
+
+/** For example `Show 4 more causes, of 9 bots`. */
+function restText(causes: readonly TroubleCause[]): string {
+  const bots = causes.reduce((sum, cause) => sum + cause.bots.length, 0)
+  return `Show ${formatCount(causes.length)} more causes, of ${formatCount(bots)} bots`
+}
+
+/** Returns the bots of the states that the sums say to have some. */
+function troubledBots(
+  api: PageContext['api'],
+  { health }: TroubleSums,
+): Promise<readonly TroubledBots[]> {
   return Promise.all(
-    found.map(async (each) => {
-      const bot = await api
-        .call('getBot', { id: each.listed.bot_id })
-        .catch((): undefined => undefined)
-      return { ...each, bot }
+    troubledStates({ health }).map(async (state) => {
+      const query = { state, sort: 'oldest_age', limit: readMax, details: true } as const
+      const { bots } = await api.call('listBots', { query })
+      return { state, bots, isCut: bots.length >= readMax }
     }),
   )
 }
 
-function wellText({ bots, paused, dead_letters: letters }: AttentionSums): string {
+function wellText({ bots, paused, dead_letters: letters }: TroubleSums): string {
   if (bots === 0) return 'No bot is registered yet.'
   const which = bots === 1 ? 'The bot is well' : `All ${formatCount(bots)} bots are well`
   const notes = [
@@ -153,64 +173,4 @@ function wellText({ bots, paused, dead_letters: letters }: AttentionSums): strin
     ...(letters > 0 ? [`${formatCount(letters)} dead letters wait for a decision`] : []),
   ]
   return [which, ...notes].join(', ') + '.'
-}
-
-interface TroubleRow extends PagePart<TroubledBot> {
-  readonly end: () => void
-}
-
-function troubleRow(
-  context: PageContext,
-  { listed }: TroubledBot,
-  onActed: () => void,
-): TroubleRow {
-  const { may } = context
-  const { context: ofRow, end } = context.part()
-  const queue = { botId: String(listed.bot_id), isTest: false }
-  const state = badge()
-  const cause = element('strong')
-  const facts = element('div', { class: 'trouble' })
-  const curve = pendingCurve(ofRow, queue)
-  const waits = element('span')
-  const age = element('small')
-  const act = (action: QueueAction) => () => void actOnQueue(context, queue, action).then(onActed)
-  const deliver = buttonElement('Deliver now', act('retryBot'), {
-    of: listed.bot_id,
-    style: 'small',
-  })
-  const pause = buttonElement('Pause', act('pauseBot'), { of: listed.bot_id, style: 'quiet small' })
-  const link = element('a', { href: botHash(queue), class: 'row-link' }, listed.first_name)
-  const root = element(
-    'li',
-    {},
-    element('div', {}, state.root),
-    element(
-      'div',
-      { class: 'what' },
-      cause,
-      facts,
-      element(
-        'div',
-        {},
-        link,
-        element('span', { class: 'faint' }, ` @${listed.username} · ${listed.bot_id}`),
-      ),
-    ),
-    element('div', { class: 'waits' }, waits, age),
-    curve.root,
-    buttonsElement(deliver, pause),
-  )
-  const show = ({ state: word, listed: now, bot }: TroubledBot): void => {
-    state.show(word)
-    const trouble = troubleText({ health_reason: bot?.health_reason ?? null })
-    setElementText(cause, trouble.lead)
-    setElementText(facts, trouble.more)
-    const count = now.pending ?? 0
-    setElementText(waits, `${formatCount(count)} ${count === 1 ? 'waits' : 'wait'}`)
-    setElementText(age, now.oldest_age === null ? '' : `for ${formatAge(now.oldest_age)}`)
-    deliver.hidden = !may('manage') || (bot?.parked_keys ?? 0) === 0
-    pause.hidden = !may('manage') || now.mode !== 'webhook'
-    curve.show(count)
-  }
-  return { root, show, end }
 }

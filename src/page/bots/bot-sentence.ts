@@ -1,5 +1,5 @@
 /** Says how a queue is: what is the case, whether it is well, since when, what waits, and what failed last. Pure. */
-import { formatAge, formatAgo, formatCount } from '../elements/format.ts'
+import { formatAge, formatAgo, formatCount, isLate } from '../elements/format.ts'
 import type { QueueShape } from '../frame/shapes.ts'
 
 type Facts = Pick<
@@ -18,13 +18,19 @@ export interface BotSentence {
   readonly lead: string
   /** What follows from it, or was before. */
   readonly more: string
+  /** Set if the word for the queue is none of trouble, and an update has waited for too long. */
+  readonly isLate?: boolean
 }
 
 /** @param nowS - Unix seconds */
 export function botSentence(facts: Facts, nowS: number): BotSentence {
-  const [first, ...others] = clausesOf(facts)
-  const more = [...others, waitingText(facts), failureText(facts, nowS)]
-  return { lead: asSentence(first ?? ''), more: more.map(asSentence).filter(Boolean).join(' ') }
+  const clauses = [...clausesOf(facts), waitingText(facts)]
+  const isTooLate = (facts.health ?? 'healthy') === 'healthy' && isLate(facts.oldest_age)
+  // What is the case is that, and no success of the past.
+  if (isTooLate) clauses.sort((a, b) => Number(saysPending(b)) - Number(saysPending(a)))
+  const [lead = '', ...others] = clauses
+  const more = [...others, failureText(facts, nowS)].map(asSentence).filter(Boolean).join(' ')
+  return { lead: asSentence(lead), more, ...(isTooLate ? { isLate: true } : {}) }
 }
 
 /** The clauses of the server's sentence. The first one is the cause. */
@@ -36,15 +42,26 @@ function clausesOf({ health_reason: reason }: Pick<Facts, 'health_reason'>): rea
 const factsShownMax = 2
 
 /** Says what is wrong in as few words as a list has room for: the cause, and below it the facts, such as `44 failures in 10 min, 4 chats wait`. */
-export function troubleText(facts: Pick<Facts, 'health_reason'>): BotSentence {
-  const [cause = '', ...others] = clausesOf(facts)
-  const more = others.slice(0, factsShownMax).join(', ')
+export function troubleText(state: Pick<Facts, 'health_reason'>): BotSentence {
+  const [cause = '', ...others] = clausesOf(state)
+  const facts = others.filter((clause) => !saysPending(clause)).map(withoutNextAttempt)
+  const more = facts.filter(Boolean).slice(0, factsShownMax).join(', ')
   return { lead: asSentence(cause).replace(/\.$/, ''), more }
+}
+
+/** A list is older than the page of the bot, which counts the seconds. */
+function withoutNextAttempt(clause: string): string {
+  return clause.replace(/,? ?next attempt (?:now|in .*)$/, '')
+}
+
+/** Whether it says how many updates wait, which lists have as a number. */
+function saysPending(text: string): boolean {
+  return / updates? waits?/.test(text)
 }
 
 function waitingText({ pending, oldest_age: age, health_reason: reason }: Facts): string {
   if (pending === 0) return 'nothing waits'
-  if (/ updates? waits?/.test(reason ?? '')) return ''
+  if (saysPending(reason ?? '')) return ''
   const what = pending === 1 ? '1 update waits' : `${formatCount(pending)} updates wait`
   return age === null ? what : `${what}, the oldest for ${formatAge(age)}`
 }

@@ -7,7 +7,7 @@ import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { BotList, type BotListQuery, type RowRange, visibleRows } from './bot-list.ts'
 import { type Column, emptyState, headElement, rowElement } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element, scrollElement } from '../elements/element.ts'
-import { formatAge, formatCount, shardsText } from '../elements/format.ts'
+import { formatAge, formatCount, formatOldest, isLate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { fillField, searchField } from '../elements/fields.ts'
 import { botHash } from '../frame/page-route.ts'
@@ -46,7 +46,7 @@ const columnsOf = (clock: PageContext['clock']): readonly BotColumn[] => [
     title: 'Oldest',
     sort: 'oldest_age',
     style: 'number wide',
-    cell: (bot) => formatAge(bot.oldest_age),
+    cell: oldestOf,
   },
   {
     title: 'Dead letters',
@@ -70,8 +70,8 @@ function lastActivityOf(bot: ListedBotShape): number | undefined {
 
 export interface BotTable {
   readonly root: HTMLElement
-  /** Shows only the bots in a state, as if the reader had chosen it. */
-  select(state: string): void
+  /** Shows only the bots in a state that a search finds, as if the reader had chosen them. */
+  readonly select: (state: string, search?: string) => void
 }
 
 export function botTable(context: PageContext): BotTable {
@@ -146,8 +146,9 @@ export function botTable(context: PageContext): BotTable {
     show()
   })
   atEnd(() => cancelTyping?.())
-  const select = (wanted: string): void => {
+  const select = (wanted: string, words = ''): void => {
     state.value = wanted
+    search.value = words
     state.focus()
     ask()
   }
@@ -258,6 +259,10 @@ function linkOf({ bot_id: id }: ListedBotShape): HTMLElement {
 
 function nameOf(bot: ListedBotShape): readonly (HTMLElement | string)[] {
   return [bot.first_name, element('span', { class: 'faint' }, ` @${bot.username}`)]
+}
+
+function oldestOf({ oldest_age: ageS }: ListedBotShape): HTMLElement | string {
+  return isLate(ageS) ? element('span', { class: 'degraded' }, formatOldest(ageS)) : formatAge(ageS)
 }
 
 function healthOf({ paused, health, mode }: ListedBotShape): HTMLElement | string {

@@ -1,11 +1,12 @@
-/** The first page: what needs attention, the sums, the last day, and all bots. */
-import { attentionPanel, type AttentionSums } from './attention-panel.ts'
+/** The first page: what needs attention, the sums, all bots, and the last day. */
+import { attentionPanel } from './attention-panel.ts'
 import { botTable } from './bot-table.ts'
 import { dayPanel } from '../bot/day-panel.ts'
 import { cardElement, element } from '../elements/element.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { serverPanel } from '../server/server-panel.ts'
 import type { RightsShape } from '../frame/shapes.ts'
+import type { TroubleSums } from './trouble-sums.ts'
 
 /** As many bots as a key may be for. */
 const ownBotsMax = 1_000
@@ -14,10 +15,13 @@ const ownSumsPauseMs = 10_000
 
 export function overviewView(context: PageContext): PageView {
   const bots = botTable(context)
-  const attention = attentionPanel(context, (state) => bots.select(state))
+  const attention = attentionPanel(context, bots.select)
   const server = serverPanel(context, {
     onFailing: () => bots.select('failing'),
-    onSummary: (summary) => attention.show(summary),
+    onSummary(summary) {
+      attention.show(summary)
+      if (summary !== undefined) context.tellSums(summary)
+    },
     waiting: attention.waiting,
   })
   const register = element('a', { href: '#/register', class: 'button primary' }, 'Register a bot')
@@ -35,8 +39,8 @@ export function overviewView(context: PageContext): PageView {
     status,
     attention.root,
     ...panels,
-    dayPanel(context),
     bots.root,
+    dayPanel(context),
   )
   return { title: 'Overview', root }
 }
@@ -52,7 +56,7 @@ export function rightsView(context: PageContext, rights: RightsShape): PageView 
     return { title, root: element('div', {}, heading, cardElement('Rights', text)) }
   }
   const bots = botTable(context)
-  const attention = attentionPanel(context, (state) => bots.select(state))
+  const attention = attentionPanel(context, bots.select)
   context.poll(ownSumsPauseMs, async () => attention.show(await sumsOf(context.api)))
   const text = `${scopesText} It is for ${own.length === 1 ? '1 bot' : `${own.length} bots`}.`
   const about = element('p', { class: 'faint lead' }, text)
@@ -60,7 +64,7 @@ export function rightsView(context: PageContext, rights: RightsShape): PageView 
 }
 
 /** Returns the sums of the bots of a key that may not ask for those of all. A key has no more bots than a list. */
-async function sumsOf(api: PageContext['api']): Promise<AttentionSums> {
+async function sumsOf(api: PageContext['api']): Promise<TroubleSums> {
   const { bots } = await api.call('listBots', { query: { limit: ownBotsMax, details: true } })
   const count = (word: string): number => bots.filter(({ health }) => health === word).length
   return {

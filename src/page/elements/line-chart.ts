@@ -48,8 +48,8 @@ export interface LineChartOptions {
   readonly values: ChartValue
   /** The length of the time axis in seconds. It ends at the last time. */
   readonly spanS: number
-  /** It is as short as this while there are no values from before. Default: it always has its length. */
-  readonly spanMinS?: number
+  /** It is as short as this while there are no values from before. */
+  readonly spanMinS: number
   /** Stands in place of the lines while there are none. */
   readonly emptyText: string
 }
@@ -58,6 +58,8 @@ export interface LineChartOptions {
 export interface LineChartData {
   readonly times: readonly number[]
   readonly values: readonly (readonly (number | null)[])[]
+  /** Where the time axis may begin, if the values before are zeros that say nothing. */
+  readonly beginS?: number | undefined
   /** What the legend says about each line: its present value or its sum. */
   readonly notes: readonly string[]
   /** Says in a sentence what the chart shows now. */
@@ -210,7 +212,7 @@ function plotOptions(
   options: LineChartOptions,
   { data, point }: Plotted,
 ): Omit<uPlot.Options, keyof PlotSize> {
-  const { lines, spanS, spanMinS = spanS, values } = options
+  const { lines, spanS, spanMinS, values } = options
   const color = styleColors()
   const axis = {
     font,
@@ -222,7 +224,7 @@ function plotOptions(
   const series = lines.map((line): uPlot.Series => {
     const stroke = color(line.color)
     // A point is all that there is of a minute between two gaps.
-    const points = { size: 3, fill: stroke, ...(spanS > 3_600 ? {} : { show: true }) }
+    const points = { size: 4, fill: stroke, ...(spanS > 3_600 ? {} : { show: true }) }
     const dash = line.isDashed === true ? { dash: [4, 3] } : {}
     return { label: line.name, stroke, width: 1.75, points, ...dash }
   })
@@ -344,7 +346,8 @@ function styleColors(): (name: string) => string {
   return (name) => style.getPropertyValue(`--${name}`).trim()
 }
 
-function beginOf({ times, values }: LineChartData): number {
+function beginOf({ times, values, beginS }: LineChartData): number {
+  if (beginS !== undefined) return beginS
   const first = times.findIndex((_, nth) => values.some((line) => (line[nth] ?? null) !== null))
   return times[first] ?? Number.POSITIVE_INFINITY
 }

@@ -1,7 +1,7 @@
 /** A part of the page that shows data, and the smallest things that are shown: a state, facts, a moment, a link to an update. */
 import { element, setElementText, type Child } from './element.ts'
 import { type BrowserClock, isoTimeOf } from './browser-clock.ts'
-import { formatAgo, formatBoth } from './format.ts'
+import { formatAgo, formatBoth, formatOldest, isLate } from './format.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import { botHash } from '../frame/page-route.ts'
 
@@ -28,6 +28,12 @@ export function badge(): PagePart<string> {
     setElementText(root, word)
   }
   return { root, show }
+}
+
+/** Shows the age of the oldest update of a bot, or of all, in a word and a color if it is late. */
+export function showOldest(place: HTMLElement, ageS: number | null | undefined): void {
+  setElementText(place, formatOldest(ageS))
+  place.classList.toggle('degraded', isLate(ageS))
 }
 
 /** Facts with their values, in the order in which they are shown. */

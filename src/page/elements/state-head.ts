@@ -1,10 +1,10 @@
 /** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
-import { badge, type PagePart, timeElement } from './page-part.ts'
+import { badge, type PagePart, showOldest, timeElement } from './page-part.ts'
 import { botSentence } from '../bots/bot-sentence.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { errorText, statusLine } from './messages.ts'
-import { formatAge, formatBytes, formatCount } from './format.ts'
+import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import { pendingCurve } from '../bot/pending-curve.ts'
@@ -56,7 +56,7 @@ export function stateHead(
     word.root.hidden = false
     word.show(state.health ?? state.mode)
     const spoken = botSentence(state, clock.nowMs() / 1_000)
-    sentence.className = 'lead-sentence'
+    sentence.className = spoken.isLate === true ? 'lead-sentence degraded' : 'lead-sentence'
     setElementText(sentence, spoken.lead)
     setElementText(more, spoken.more)
     heard.say(state.health ?? 'polling')
@@ -107,7 +107,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
   const show = (state: QueueShape): void => {
     const bytes = element('span', { class: 'small faint' }, ` ${formatBytes(state.pending_bytes)}`)
     pending.replaceChildren(formatCount(state.pending), bytes)
-    setElementText(oldest, formatAge(state.oldest_age))
+    showOldest(oldest, state.oldest_age)
     setElementText(letters, formatCount(state.dead_letters))
     setElementText(expired, formatCount(state.deliveries.expired))
     setElementText(taken, takenText(state))

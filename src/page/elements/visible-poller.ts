@@ -1,5 +1,6 @@
 /**
- * Repeats a piece of work while the page is visible: at once when it becomes visible, and then a pause after each end.
+ * Repeats a piece of work while the page is visible: at once when it becomes visible, and then a pause after each end, or a short one
+ * after a failure of the server.
  * A page in the background asks the server nothing.
  */
 import type { BrowserClock } from './browser-clock.ts'
@@ -15,9 +16,12 @@ export interface VisiblePollerOptions {
   readonly clock: BrowserClock
   readonly visibility: Visibility
   readonly pauseMs: number
-  /** Handles its own failures. */
-  work(): Promise<void>
+  /** Handles its own failures, and resolves to `later` unless it should be repeated soon. */
+  work(): Promise<'soon' | 'later'>
 }
+
+/** Chosen: a worker that starts answers within seconds, and nobody should wait for what it says any longer. */
+const soonMs = 1_000
 
 /** Runs from its creation until `close`. */
 export class VisiblePoller {
@@ -56,11 +60,12 @@ export class VisiblePoller {
 
   async #work(): Promise<void> {
     const { clock, pauseMs } = this.#options
-    await this.#options.work()
+    const next = await this.#options.work()
     this.#isWorking = false
     if (this.#isClosed) return
     const isHurried = this.#isHurried
     this.#isHurried = false
-    this.#cancel = clock.after(isHurried ? 0 : pauseMs, this.#changed)
+    const nextMs = next === 'later' ? pauseMs : Math.min(pauseMs, soonMs)
+    this.#cancel = clock.after(isHurried ? 0 : nextMs, this.#changed)
   }
 }

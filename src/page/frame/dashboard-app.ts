@@ -26,6 +26,7 @@ import { type PageRoute, routeOf } from './page-route.ts'
 import { registerView } from '../bots/register-view.ts'
 import type { RightsShape } from './shapes.ts'
 import { rightsOfSession, viewContext } from './view-context.ts'
+import { troubledOf, type TroubleSums, troubleSumsText } from '../bots/trouble-sums.ts'
 import { VisiblePoller } from '../elements/visible-poller.ts'
 
 /** How often the title and the navigation learn what fails. */
@@ -74,8 +75,8 @@ export class DashboardApp {
   #context: PageContext | undefined
   #palette: Palette | undefined
   readonly #counting: VisiblePoller
-  /** How many bots fail. */
-  #failing = 0
+  /** How many bots need attention. */
+  #troubled = 0
 
   constructor() {
     // The program that runs before the first paint has its own memory.
@@ -162,7 +163,9 @@ export class DashboardApp {
     const ends: (() => void)[] = []
     this.#ends = ends
     const rights = rightsOfSession(this.#rights)
-    const context = viewContext({ api: this.#api, rights, toast: this.#frame.toast }, ends)
+    const { toast } = this.#frame
+    const tellSums = (sums: TroubleSums): void => this.#showSums(sums)
+    const context = viewContext({ api: this.#api, rights, toast, tellSums }, ends)
     const view = make(context)
     this.#view = view
     this.#context = context
@@ -191,14 +194,17 @@ export class DashboardApp {
     }
   }
 
-  /** Learns what fails, for the title and the navigation, whatever the reader looks at. */
+  /** Learns what needs attention, for the title and the navigation, whatever the reader looks at. */
   async #count(): Promise<void> {
     const { may, seesAll } = rightsOfSession(this.#rights)
     if (this.#shown !== 'view' || !seesAll || !may('read')) return
-    const { health, dead_letters: deadLetters } = await this.#api.call('getSummary', {})
-    this.#failing = health.failing
-    this.#showCount('failing', this.#failing, 'failing')
-    this.#showCount('dead-letters', deadLetters, '')
+    this.#showSums(await this.#api.call('getSummary', {}))
+  }
+
+  #showSums(sums: TroubleSums): void {
+    this.#troubled = troubledOf(sums)
+    this.#showCount('troubled', this.#troubled, troubleSumsText(sums))
+    this.#showCount('dead-letters', sums.dead_letters, '')
     this.#showTitle()
   }
 
@@ -211,7 +217,7 @@ export class DashboardApp {
   }
 
   #showTitle(): void {
-    const count = this.#failing > 0 && this.#shown === 'view' ? `(${this.#failing}) ` : ''
+    const count = this.#troubled > 0 && this.#shown === 'view' ? `(${this.#troubled}) ` : ''
     document.title = `${count}${this.#view?.title ?? ''} – Postbote`
   }
 
@@ -220,7 +226,10 @@ export class DashboardApp {
       clock: browserClock,
       visibility: document,
       pauseMs,
-      work: () => work().catch(() => undefined),
+      async work() {
+        await work().catch(() => undefined)
+        return 'later'
+      },
     })
   }
 }

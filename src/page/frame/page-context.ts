@@ -4,6 +4,7 @@ import type { BrowserClock } from '../elements/browser-clock.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
 import type { PageRoute } from './page-route.ts'
 import type { Toast } from '../elements/messages.ts'
+import type { TroubleSums } from '../bots/trouble-sums.ts'
 import type { Visibility } from '../elements/visible-poller.ts'
 import type { Waiting } from '../elements/waiting.ts'
 
@@ -31,6 +32,8 @@ export interface PageContext {
   readonly may: (right: PageRight) => boolean
   /** Says what was done. */
   readonly toast: Toast
+  /** Has the frame show the sums that the view shows. */
+  readonly tellSums: (sums: TroubleSums) => void
   /** Asks the reader before something is done that cannot be undone. */
   readonly ask: (question: Question) => Promise<boolean>
   /** The query of the address: what the view was filtered by. */

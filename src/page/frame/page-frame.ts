@@ -20,9 +20,9 @@ export interface PageFrame {
 export function pageFrame(): PageFrame {
   const place = byId('view')
   const connection = byId('connection')
-  const work = (): Promise<void> => {
+  const work = (): Promise<'later'> => {
     refreshTimes(browserClock, place)
-    return Promise.resolve()
+    return Promise.resolve('later')
   }
   const often = { clock: browserClock, visibility: document, pauseMs: timesPauseMs }
   // oxlint-disable-next-line no-new -- it runs as long as the page

@@ -1,17 +1,17 @@
 /** Makes the context of a view: its polls, and what else ends with it. */
-import { type ApiClient, isTrouble } from './api-client.ts'
+import { isTrouble } from './api-client.ts'
 import { browserClock } from '../elements/browser-clock.ts'
 import { confirmDialog } from '../elements/confirm-dialog.ts'
 import type { PageContext, ReaderRights } from './page-context.ts'
 import { queryOf } from './page-route.ts'
 import type { RightsShape } from './shapes.ts'
-import { errorText, type Toast } from '../elements/messages.ts'
+import { errorText } from '../elements/messages.ts'
 import { VisiblePoller } from '../elements/visible-poller.ts'
 
-export interface ViewWorld {
-  readonly api: ApiClient
+export interface ViewWorld
+  extends Pick<PageContext, 'api' | 'toast'>,
+    Partial<Pick<PageContext, 'tellSums'>> {
   readonly rights: ReaderRights
-  readonly toast: Toast
 }
 
 /** @param ends - gets what the view has ended when it is left */
@@ -22,16 +22,19 @@ export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext
     clock: browserClock,
     visibility: document,
     toast: world.toast,
+    tellSums: (sums) => world.tellSums?.(sums),
     ask: confirmDialog,
     query: queryOf(location.hash),
     keepQuery,
     poll(pauseMs, ask, waiting) {
-      const failed = (error: unknown): void => {
+      const failed = (error: unknown): 'soon' | 'later' => {
+        const isOfServer = isTrouble(error)
         // What was read stays while the page says that the server is in trouble.
-        if (waiting?.isDone() === true && isTrouble(error)) return
-        waiting?.fail(errorText(error), () => poller.hurry())
+        const isShown = waiting?.isDone() === true && isOfServer
+        if (!isShown) waiting?.fail(errorText(error), () => poller.hurry())
+        return isOfServer ? 'soon' : 'later'
       }
-      const work = (): Promise<void> => ask().catch(failed)
+      const work = (): Promise<'soon' | 'later'> => ask().then(later, failed)
       const poller = new VisiblePoller({ clock: browserClock, visibility: document, pauseMs, work })
       ends.push(() => poller.close())
       return () => poller.hurry()
@@ -57,6 +60,10 @@ export function rightsOfSession({ bots, scopes, ...server }: RightsShape): Reade
     takesRelays: server.relays === true,
     may: (right) => has(right === 'replay' ? 'manage' : right),
   }
+}
+
+function later(): 'later' {
+  return 'later'
 }
 
 function keepQuery(query: Readonly<Record<string, string>>): void {

@@ -1,7 +1,7 @@
 /** The state of the server: what is wrong with it, and its sums and rates now. */
 import { ifOlder } from '../frame/api-client.ts'
 import { buttonElement, element, setElementText } from '../elements/element.ts'
-import { formatAge, formatCount, formatRate, shardsText } from '../elements/format.ts'
+import { formatCount, formatOldest, formatRate, isLate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { PagePart } from '../elements/page-part.ts'
@@ -85,7 +85,7 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
   const tiles: readonly Tile[] = [
     ['Failing', failing, ({ summary }) => formatCount(failingOf(summary))],
     ['Pending', plainValue(), ({ summary }) => formatCount(summary?.pending)],
-    ['Oldest', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
+    ['Oldest', oldest, ({ summary }) => formatOldest(summary?.oldest_age)],
     ['Dead letters', letters, ({ summary }) => formatCount(summary?.dead_letters)],
     ...rateKinds.map(
       ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
@@ -98,6 +98,7 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
     failing.setAttribute('aria-label', `${formatCount(count)}: show failing webhooks`)
     failing.disabled = !count
     failing.classList.toggle('failing', Boolean(count))
+    oldest.classList.toggle('degraded', isLate(summary?.oldest_age))
     const id = summary?.oldest_bot_id ?? null
     if (id === null) oldest.removeAttribute('href')
     else oldest.href = botHash({ botId: `${id}`, isTest: summary?.oldest_test === true })

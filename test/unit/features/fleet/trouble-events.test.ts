@@ -80,12 +80,22 @@ test('a deployment during which nobody polls for four minutes is no event', () =
 
 test('a webhook that is behind and then fails has not recovered before it is well', () => {
   const bot = new Watched()
-  bot.is('behind', 1, 'webhook')
-  bot.is('degraded', 19, 'webhook')
+  bot.is('behind', 4, 'webhook')
+  bot.is('degraded', 16, 'webhook')
   bot.is('failing', 20, 'webhook')
-  assert.deepEqual(bot.events, ['0 bot.degraded 100: why'], 'attempts report their failures')
+  assert.deepEqual(bot.events, ['3 bot.degraded 100: why'], 'attempts report their failures')
   bot.is('healthy', 20, 'webhook')
   assert.deepEqual(bot.events.slice(1), ['50 bot.recovered 100'])
+})
+
+test('a bot that is behind for less than three minutes is not reported, and a worse trouble of it at once', () => {
+  const bot = new Watched()
+  bot.is('behind', 2)
+  bot.is(undefined, 1)
+  bot.is('behind', 2)
+  assert.deepEqual(bot.events, [])
+  bot.is('degraded', 1)
+  assert.deepEqual(bot.events, ['5 bot.degraded 100: why'])
 })
 
 test('a bot that confirms nothing and is away between its polls is reported once, and has not recovered', () => {

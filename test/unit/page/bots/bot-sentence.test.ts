@@ -66,6 +66,40 @@ test('a list of troubles says the cause alone, and the facts after it', () => {
     { lead: 'Endpoint answers 502 Bad Gateway', more: '44 failures in 10 min, 4 chats wait' },
   )
   assert.deepEqual(troubleText({ health_reason: null }), { lead: '', more: '' })
+  // Its list has the number of updates that wait, and the page of the bot counts the seconds.
+  assert.deepEqual(
+    troubleText({ health_reason: 'nobody polls; 17 updates wait, the oldest for 3 h; no client' }),
+    { lead: 'Nobody polls', more: 'no client' },
+  )
+  assert.deepEqual(
+    troubleText({ health_reason: 'Connection refused; 3 chats wait, next attempt in 41 s' }),
+    { lead: 'Connection refused', more: '3 chats wait' },
+  )
+  assert.equal(troubleText({ health_reason: 'Connection refused; next attempt now' }).more, '')
+})
+
+test('what is said of a bot that is well begins with an update that has waited for minutes', () => {
+  assert.deepEqual(botSentence({ ...well, pending: 4, oldest_age: 190 }, nowS), {
+    lead: '4 updates wait, the oldest for 3 min.',
+    more: 'All of the last 12 attempts succeeded. No failure is known.',
+    isLate: true,
+  })
+  const polled = {
+    ...well,
+    mode: 'polling',
+    health: null,
+    health_reason: 'last polled 2 s ago; 1 update waits, the oldest for 3 min',
+    pending: 1,
+    oldest_age: 190,
+  } as const
+  assert.deepEqual(botSentence(polled, nowS), {
+    lead: '1 update waits, the oldest for 3 min.',
+    more: 'Last polled 2 s ago.',
+    isLate: true,
+  })
+  assert.equal(botSentence({ ...well, pending: 4, oldest_age: 119 }, nowS).isLate, undefined)
+  const failing = { ...well, health: 'failing', pending: 4, oldest_age: 190 } as const
+  assert.equal(botSentence(failing, nowS).isLate, undefined, 'its word says more')
 })
 
 test('a failure that the cause names is not said again', () => {

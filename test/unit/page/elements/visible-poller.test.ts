@@ -13,13 +13,14 @@ function setUp(hidden = false) {
     removeEventListener: (_name: string, listener: () => void) => void listeners.delete(listener),
   }
   let works = 0
+  let next: 'soon' | 'later' = 'later'
   const poller = new VisiblePoller({
     visibility,
-    pauseMs: 1_000,
+    pauseMs: 5_000,
     clock: browserClockOf(fake),
     work: () => {
       works += 1
-      return Promise.resolve()
+      return Promise.resolve(next)
     },
   })
   return {
@@ -27,6 +28,9 @@ function setUp(hidden = false) {
     poller,
     listeners,
     works: () => works,
+    fail: (isFailing: boolean) => {
+      next = isFailing ? 'soon' : 'later'
+    },
     show: (isShown: boolean) => {
       visibility.hidden = !isShown
       for (const listener of listeners) listener()
@@ -37,14 +41,14 @@ function setUp(hidden = false) {
 test('the server is asked at once and then after each pause, while the page is visible', async () => {
   const { fake, works, show } = setUp()
   assert.equal(works(), 1)
-  await fake.advance(3_000)
+  await fake.advance(15_000)
   assert.equal(works(), 4)
   show(false)
   await fake.advance(60_000)
   assert.equal(works(), 4)
   show(true)
   assert.equal(works(), 5)
-  await fake.advance(1_000)
+  await fake.advance(5_000)
   assert.equal(works(), 6)
 })
 
@@ -73,4 +77,18 @@ test('what is hurried while it works is done once more at once', async () => {
   assert.equal(works(), 2)
   await fake.advance(500)
   assert.equal(works(), 2)
+})
+
+test('what the server has failed to answer is asked again soon', async () => {
+  const { fake, works, fail } = setUp()
+  fail(true)
+  await fake.advance(5_000)
+  assert.equal(works(), 2)
+  await fake.advance(1_000)
+  assert.equal(works(), 3)
+  fail(false)
+  await fake.advance(1_000)
+  assert.equal(works(), 4)
+  await fake.advance(4_999)
+  assert.equal(works(), 4)
 })
