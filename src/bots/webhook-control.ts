@@ -68,7 +68,10 @@ const webhookTrustMs = 60_000
  * endpoint, and a bot that calls setWebhook in a loop causes no more attempts than failures that have just begun.
  */
 const setWebhookRetryPeriodMs = 10_000
-/** Of more keys that wait for a retry, nobody counts the chats. Chosen: these take less than a millisecond, and those of a long list a tenth of a second. */
+/**
+ * Of more keys that wait for a retry, nobody counts the chats. Chosen: these take less than a tenth of a millisecond, and a list may
+ * have 1,000 such bots.
+ */
 const subjectsCountedMax = 1_000
 
 export class WebhookControl {

@@ -254,6 +254,18 @@ test('the next attempt of a webhook is in the list', async () => {
   assert.equal(listed[0]?.status?.nextAttemptMs, nextAttemptMs)
 })
 
+test('a list says which chats wait for a retry', async () => {
+  const bots = await open()
+  await setWebhook(bots, await bots.register(100))
+  await bots.push(bots.request(100))
+  for (let nth = 0; nth < 3; nth++) attempt(bots, 100, 'Connection refused')
+  const { last } = bots.webhooks
+  last.toldWaiting = { ...last.toldWaiting, parkedKeys: 2 }
+  last.toldKeys = ['c-1001', 'c-1002']
+  const { bots: listed } = await bots.fleet.list({ after: 0, limit: 10, state: 'failing' })
+  assert.match(listed[0]?.status?.healthReason ?? '', /; 2 chats wait$/)
+})
+
 test('a prefix is the beginning of the id or of the username in any case', async () => {
   const bots = await open()
   const names = new Map([
