@@ -67,7 +67,10 @@ test('bots that fail for one cause are one line, which shows them in the list', 
 }, async () => {
   const { page } = await loggedIn()
   const { host } = await world()
-  const row = page.locator('.attention li').filter({ hasText: `4 bots at ${host}` })
+  const row = page
+    .locator('.attention li')
+    .filter({ hasText: '4 bots: @' })
+    .filter({ hasText: host })
   await row.getByText('Endpoint answers 502 Bad Gateway', { exact: true }).waitFor()
   assert.equal(await page.locator('.attention li').count(), 2)
   const text = await row.innerText()
@@ -157,7 +160,7 @@ for (const { name, colorScheme, viewport } of appearances) {
     const { page } = dashboard
     await tellManyTroubles(page)
     await logIn(dashboard)
-    await page.getByText('20 bots at hooks.example').waitFor()
+    await page.getByText('20 bots: @shop0_bot').waitFor()
     await picture(page, `attention-many-${name}`)
     await assertAccessible(page)
     await assertFits(page)
@@ -175,7 +178,7 @@ test('however many bots fail, the list of all is in sight, and the other causes 
   const { page } = await openOverview(t)
   await tellManyTroubles(page)
   const rows = page.locator('.attention li')
-  await page.getByText('20 bots at hooks.example').waitFor()
+  await page.getByText('20 bots: @shop0_bot').waitFor()
   assert.equal(await rows.count(), 3)
   const row = page.getByRole('region', { name: 'Bots' }).getByRole('row').nth(1)
   const box = await row.boundingBox()
@@ -242,7 +245,7 @@ test('the polls of a bot are asked for once when its page opens, and soon again 
   await server.push(bot.botId, { message: { text: 'hello' } })
   await fetch(`${server.botUrl}/bot${bot.token}/getUpdates`)
   const asked: number[] = []
-  await page.route(/\/history$/, (route) => {
+  await page.route(new RegExp(`/${bot.botId}/history$`), (route) => {
     asked.push(asked.length)
     // Both reads of the view fail: that of the curve, and that of the chart.
     return asked.length <= 2 ? route.fulfill({ status: 503, json: broken }) : route.continue()

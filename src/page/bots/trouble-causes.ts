@@ -59,12 +59,11 @@ function causeOf(
   if (bots.length === 1) return { key: `${worst?.bot_id}`, state, lead: said, more, bots, host }
   const isSame = new Set(bots.map(leadOf)).size === 1
   const count = `${isCut ? 'at least ' : ''}${formatCount(bots.length)} bots`
-  const at = host === undefined ? '' : ` at ${host}`
   return {
     key,
     state,
     lead: said,
-    more: `${isSame ? '' : 'the worst of '}${count}${at}`,
+    more: `${isSame ? '' : 'the worst of '}${count}`,
     bots,
     host,
   }

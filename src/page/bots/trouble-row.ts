@@ -53,6 +53,7 @@ interface RowParts {
 function causeRow({ curve, buttons, showWho }: RowParts): PagePart<TroubleCause> {
   const state = badge()
   const lead = element('strong')
+  const where = element('span', { class: 'trouble' })
   const facts = element('span')
   const who = element('span')
   const waits = element('span')
@@ -61,7 +62,12 @@ function causeRow({ curve, buttons, showWho }: RowParts): PagePart<TroubleCause>
     'li',
     {},
     element('div', {}, state.root),
-    element('div', { class: 'what' }, lead, element('div', { class: 'trouble' }, who, facts)),
+    element(
+      'div',
+      { class: 'what' },
+      element('div', {}, lead, where),
+      element('div', { class: 'trouble' }, who, facts),
+    ),
     element('div', { class: 'waits' }, waits, age),
     curve,
     buttons,
@@ -70,6 +76,7 @@ function causeRow({ curve, buttons, showWho }: RowParts): PagePart<TroubleCause>
     const { bots } = cause
     state.show(cause.state)
     setElementText(lead, cause.lead)
+    setElementText(where, cause.host === undefined ? '' : ` ${cause.host}`)
     setElementText(facts, factsText(cause))
     showWho(who, cause)
     const count = bots.reduce((sum, { pending }) => sum + (pending ?? 0), 0)
@@ -130,7 +137,7 @@ function rowOfBots({ onMore }: RowListener): TroubleRow {
   })
   const show = (cause: TroubleCause): void => {
     now = cause
-    list.setAttribute('aria-label', `Show them: ${cause.more}`)
+    list.setAttribute('aria-label', `Show them: ${[cause.more, cause.host].join(' ')}`)
     row.show(cause)
   }
   return { root: row.root, show, end: () => undefined }

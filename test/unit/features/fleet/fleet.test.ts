@@ -261,7 +261,7 @@ test('a list says which chats wait for a retry', async () => {
   for (let nth = 0; nth < 3; nth++) attempt(bots, 100, 'Connection refused')
   const { last } = bots.webhooks
   last.toldWaiting = { ...last.toldWaiting, parkedKeys: 2 }
-  last.toldKeys = ['c-1001', 'c-1002']
+  last.toldKeys = ['m-1001', 'm-1002']
   const { bots: listed } = await bots.fleet.list({ after: 0, limit: 10, state: 'failing' })
   assert.match(listed[0]?.status?.healthReason ?? '', /; 2 chats wait$/)
 })

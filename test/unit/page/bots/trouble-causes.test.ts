@@ -34,7 +34,7 @@ test('bots with one cause and one host are one line, the cause with the most bot
     bot(103, refused, 'other.example'),
   ]
   assert.deepEqual(said({ state: 'failing', bots, isCut: false }), [
-    'Connection refused | 2 bots at hooks.example',
+    'Connection refused | 2 bots',
     'Endpoint answers 502 Bad Gateway | 3 failures in 2 min, 4 chats wait',
     'Connection refused | 17 failures in 13 min',
   ])
@@ -58,7 +58,7 @@ test('bots that are late by different times have one cause, of which the worst i
     bot(101, 'updates are 3 min late; 2 updates wait'),
   ]
   assert.deepEqual(said({ state: 'behind', bots, isCut: false }), [
-    'Updates are 42 min late, and get later | the worst of 2 bots at hooks.example',
+    'Updates are 42 min late, and get later | the worst of 2 bots',
   ])
 })
 
@@ -73,7 +73,7 @@ test('two statuses of one host are two causes', () => {
 test('a cause of more bots than were read says so', () => {
   const bots = [bot(100, 'Connection refused'), bot(101, 'Connection refused')]
   assert.deepEqual(said({ state: 'failing', bots, isCut: true }), [
-    'Connection refused | at least 2 bots at hooks.example',
+    'Connection refused | at least 2 bots',
   ])
 })
 
