@@ -117,9 +117,8 @@ test('what the first page learns of troubles is in the navigation at once', {
   assert.equal(await page.locator('[data-count=troubled]').innerText(), `${failingIds.length + 8}`)
 })
 
-/** As many causes as there are hosts, one of them with many bots. */
-function manyTroubles(): readonly object[] {
-  const bot = (nth: number, host: string): object => ({
+function refused(nth: number, host: string): object {
+  return {
     bot_id: 473_000 + nth,
     first_name: `Shop ${nth}`,
     username: `shop${nth}_bot`,
@@ -133,9 +132,13 @@ function manyTroubles(): readonly object[] {
     next_attempt: null,
     dead_letters: 0,
     webhook_host: host,
-  })
+  }
+}
+
+/** As many causes as there are hosts, one of them with many bots. */
+function manyTroubles(): readonly object[] {
   return Array.from({ length: 30 }, (_, nth) =>
-    bot(nth, nth < 20 ? 'hooks.example' : `h${nth}.example`),
+    refused(nth, nth < 20 ? 'hooks.example' : `h${nth}.example`),
   )
 }
 

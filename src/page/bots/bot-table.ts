@@ -78,11 +78,8 @@ export function botTable(context: PageContext): BotTable {
   const { api, clock, poll, atEnd, query: asked, keepQuery } = context
   const columns = columnsOf(clock)
   const list = new BotList(api)
-  const {
-    search,
-    state,
-    root: fields,
-  } = filterFields(asked, { onTyped: () => typed(), onChosen: () => ask() })
+  const filter = filterFields(asked, { onTyped: () => typed(), onChosen: () => ask() })
+  const { search, state, root: fields } = filter
   const count = statusLine('faint')
   const heads = columns.map((column) => headOf(column, sortBy))
   const rows = botRows(list, heads, columns)

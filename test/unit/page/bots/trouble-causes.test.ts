@@ -77,9 +77,11 @@ test('a cause of more bots than were read says so', () => {
   ])
 })
 
+function keyOf(...bots: readonly Listed[]): string | undefined {
+  return troubleCauses([{ state: 'behind', bots, isCut: false }])[0]?.key
+}
+
 test('a line is the same while its bot or its bots have the cause', () => {
-  const keyOf = (...bots: readonly Listed[]): string | undefined =>
-    troubleCauses([{ state: 'behind', bots, isCut: false }])[0]?.key
   const late = (id: number, minutes: number): Listed =>
     bot(id, `updates are ${minutes} min late, and get later`)
   assert.equal(keyOf(late(100, 3)), keyOf(bot(100, 'updates are 5 min late')))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { FirstInOrder } from '../../../../src/features/fleet/fleet.ts'
+import { FirstInOrder } from '../../../../src/features/fleet/first-in-order.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 const order = (a: number, b: number): number => a - b
