@@ -2,7 +2,7 @@
 import { element } from '../elements/element.ts'
 import { formatCount, formatMs, formatTime } from '../elements/format.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
-import { hourSpan, hourTimes } from './hour-of-queue.ts'
+import { hourSpan, hourTimes } from './hour-times.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape } from '../frame/shapes.ts'

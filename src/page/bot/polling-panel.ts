@@ -2,7 +2,7 @@
 import { formatCount } from '../elements/format.ts'
 import { cardElement, element, setElementText } from '../elements/element.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
-import { hourSpan, hourTimes } from './hour-of-queue.ts'
+import { hourSpan, hourTimes } from './hour-times.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { HistoryShape, QueueShape } from '../frame/shapes.ts'
 import { type PollFact, pollFacts } from './poll-facts.ts'

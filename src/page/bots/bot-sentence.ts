@@ -51,7 +51,8 @@ export function troubleText(state: Pick<Facts, 'health_reason'>): BotSentence {
 
 /** A list is older than the page of the bot, which counts the seconds. */
 function withoutNextAttempt(clause: string): string {
-  return clause.replace(/,? ?next attempt (?:now|in .*)$/, '')
+  const facts = clause.split(', ').filter((fact) => !fact.startsWith('next attempt'))
+  return facts.join(', ')
 }
 
 /** Whether it says how many updates wait, which lists have as a number. */

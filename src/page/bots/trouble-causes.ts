@@ -79,5 +79,10 @@ function leadOf({ health_reason: reason }: ListedBotShape): string {
 
 /** Two bots that are late have one trouble, though one is later than the other. */
 function kindOf(lead: string): string {
-  return lead.replaceAll(/\d[\d,]*(?: (?:s|min|h|d)\b)?/g, '#').replace(/, and get later$/, '')
+  const words = lead.replace(', and get later', '').split(' ')
+  return words.filter((word, nth) => !isUnit(word) && !isUnit(words[nth + 1])).join(' ')
+}
+
+function isUnit(word: string | undefined): boolean {
+  return word !== undefined && ['s', 'min', 'h', 'd'].includes(word)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hourTimes } from '../../../../src/page/bot/hour-of-queue.ts'
+import { hourTimes } from '../../../../src/page/bot/hour-times.ts'
 
 const none = [0, 0, 0, 0]
 const quiet = {
