@@ -16,7 +16,13 @@ import type { PrivateApiParts } from '../../private-api/private-api-parts.ts'
 import { botIdOf, isTestQueue } from '../../shard/records/record-keys.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
-import { addDeadSums, type DeadSums, lettersSummedMax, sumDeadLetters } from './dead-letter-sums.ts'
+import {
+  addDeadSums,
+  type DeadSums,
+  lettersSummedMax,
+  sumDeadLetters,
+  sumInTurn,
+} from './dead-letter-sums.ts'
 
 type ReasonsJson = ResultOf<typeof deadLetterOperations.sumDeadLetters>
 
@@ -88,11 +94,8 @@ async function sumAll(
 async function sumShards(bots: BotRegistry): Promise<readonly ShardReasons[]> {
   const shards = [...bots.bots.shards].filter(({ status }) => status === 'serving')
   const summed: ShardReasons[] = []
-  let lettersMax = lettersSummedMax
-  for (const shard of shards) {
+  for (const { shard, sums } of await sumInTurn(shards)) {
     try {
-      const sums = await sumDeadLetters(shard, { lettersMax })
-      lettersMax -= sums.count
       summed.push({ ...sums, shard: shard.index, names: await namesOf(shard, sums) })
     } catch {
       // The shard reports that it cannot be read.

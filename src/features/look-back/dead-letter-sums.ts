@@ -220,6 +220,26 @@ export async function sumDeadLetters(
   return end()
 }
 
+/** Sums shards one after the other, all of them together as far as one may be. Those that cannot be read are left out. */
+export async function sumInTurn<Of extends SummedShard>(
+  shards: readonly Of[],
+): Promise<
+  readonly { readonly shard: Of; readonly sums: DeadSums & { readonly costMs: number } }[]
+> {
+  const summed = []
+  let lettersMax = lettersSummedMax
+  for (const shard of shards) {
+    try {
+      const sums = await sumDeadLetters(shard, { lettersMax })
+      lettersMax -= sums.count
+      summed.push({ shard, sums })
+    } catch {
+      // The shard reports that it cannot be read.
+    }
+  }
+  return summed
+}
+
 /** Returns the next queue that has dead letters. */
 async function queueAfter(
   { lists }: Pick<SummedShard, 'lists'>,

@@ -7,7 +7,12 @@ import {
   diedOf,
   errorClassOf,
   groupQueuesMax,
+  lettersSummedMax,
+  sumDeadLetters,
+  type SummedShard,
+  sumInTurn,
 } from '../../../../src/features/look-back/dead-letter-sums.ts'
+import { updateIdEnd } from '../../../../src/shard/records/record-keys.ts'
 import type { StoredDeadLetter } from '../../../../src/shard/records/stored-records.ts'
 
 function letter(updateId: number, lastError: string, leftAtMs = 0): StoredDeadLetter {
@@ -72,4 +77,51 @@ test('a selection by reason finds the letters of the group', () => {
   assert.equal(isMeant?.(letter(1, 'Connection refused')), false)
   assert.equal(diedOf({ error: '' })?.(letter(1, '')), true)
   assert.equal(diedOf({}), undefined)
+})
+
+/** A shard of one queue with so many letters, and how many of them were read. */
+function shardWith(letters: number): SummedShard & { read: number } {
+  const shard = {
+    read: 0,
+    clock: { nowMs: () => 1 },
+    lists: {
+      deadLetters: ({ after }: { readonly after?: unknown }) =>
+        Promise.resolve(after === undefined ? [{ queue: 11, updateId: 1 }] : []),
+    },
+    readDeadLetters({ from, limit }: { readonly from: number; readonly limit: number }) {
+      const count = Math.min(limit, Math.max(0, letters - from))
+      shard.read += count
+      const deadLetters = Array.from({ length: count }, (_, nth) => letter(from + nth, 'no', 1))
+      const next = from + count < letters ? from + count : updateIdEnd
+      return Promise.resolve({ deadLetters, damagedIds: [], next })
+    },
+  }
+  return shard
+}
+
+test('of one letter more than a look may have, all others are summed, and the sums say that they are of a part', async () => {
+  const bounds = { lettersMax: lettersSummedMax }
+  const all = await sumDeadLetters(shardWith(lettersSummedMax), bounds)
+  assert.deepEqual([all.count, all.isComplete], [lettersSummedMax, true])
+  const shard = shardWith(lettersSummedMax + 1)
+  const part = await sumDeadLetters(shard, bounds)
+  assert.deepEqual([part.count, part.isComplete], [lettersSummedMax, false])
+  assert.equal(shard.read, lettersSummedMax)
+})
+
+test('the shards of a worker have one bound together', async () => {
+  const shards = [shardWith(lettersSummedMax - 5), shardWith(20), shardWith(1)]
+  const summed = await sumInTurn(shards)
+  assert.deepEqual(
+    summed.map(({ sums }) => [sums.count, sums.isComplete]),
+    [
+      [lettersSummedMax - 5, true],
+      [5, false],
+      [0, false],
+    ],
+  )
+  assert.equal(
+    shards.reduce((sum, { read }) => sum + read, 0),
+    lettersSummedMax,
+  )
 })
