@@ -21,6 +21,7 @@ interface Schema {
   readonly minItems?: number
   readonly maxItems?: number
   readonly maxLength?: number
+  readonly pattern?: string
   readonly items?: Schema
   readonly anyOf?: readonly (Schema | NullSchema)[]
   readonly properties?: Readonly<Record<string, Schema>>
@@ -66,7 +67,7 @@ function expectedBy(schema: Schema): string {
 }
 
 function expectedByForm(schema: Schema): string {
-  const { type, description, minimum, maximum, minItems, maxItems, maxLength } = schema
+  const { type, minimum, maximum, minItems, maxItems } = schema
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`
   switch (type) {
     case 'integer':
@@ -76,13 +77,16 @@ function expectedByForm(schema: Schema): string {
     case 'array':
       return `a list of ${minItems} to ${maxItems} different values, each ${expectedBy(schema.items ?? {})}`
     case 'string':
-      return maxLength === undefined
-        ? (description ?? 'a string')
-        : `a string of at most ${maxLength} characters`
+      return textBy(schema)
     case 'object':
     case undefined:
       return 'a JSON object'
     default:
       return unreachable(type)
   }
+}
+
+function textBy({ description = 'a string', maxLength, pattern }: Schema): string {
+  const isSaid = pattern !== undefined || maxLength === undefined
+  return isSaid ? description : `a string of at most ${maxLength} characters`
 }

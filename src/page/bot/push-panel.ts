@@ -1,5 +1,9 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
-import { buttonElement, cardElement, element } from '../elements/element.ts'
+import { callForm } from '../elements/call-form.ts'
+import { checkField, fieldElement, textField } from '../elements/fields.ts'
+import { focusable } from '../frame/focus-query.ts'
+import { actLabels } from '../frame/act-labels.ts'
+import { cardElement, element } from '../elements/element.ts'
 import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { type Message, statusLine } from '../elements/messages.ts'
@@ -34,13 +38,14 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
   const result = statusLine('')
   result.root.id = 'push-result'
   const watched = watchedUpdate(queue, result.say)
-  const update = element('textarea', { rows: 8, spellcheck: 'false' }, sampleUpdate(clock.nowMs()))
-  const fields = pushFields()
+  const fields = { name: 'update', rows: 8, spellcheck: 'false' }
+  const update = focusable(element('textarea', fields, sampleUpdate(clock.nowMs())), 'push')
+  const more = pushFields()
   const push = async (): Promise<Message> => {
     watched.watch(undefined)
     result.say('Pushing…')
-    const key = fields.idempotencyKey()
-    const pushed = await api.call('pushUpdate', ofQueue(queue, fields.query()), {
+    const key = more.idempotencyKey()
+    const pushed = await api.call('pushUpdate', ofQueue(queue, more.query()), {
       raw: update.value,
       headers: key === '' ? {} : { 'idempotency-key': key },
     })
@@ -52,52 +57,58 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
     watched.watch(pushed.update_id)
     return ['Update ', link, ' is stored and waits for the bot.']
   }
-  const pushButton = buttonElement('Push a test update', () => result.run(push), {
-    style: 'primary',
-  })
-  return {
-    root: cardElement(
-      'Push a test update',
-      element('label', {}, 'The update, without update_id', update),
-      fields.root,
-      element('p', { class: 'note' }, pushButton),
-      result.root,
-    ),
-    ...watched,
+  const send = async (): Promise<string> => {
+    try {
+      result.say(await push())
+      return ''
+    } catch (error) {
+      result.say('')
+      throw error
+    }
   }
+  const form = callForm(
+    { submit: actLabels.pushUpdate, send, kind: 'makes' },
+    fieldElement('The update, without update_id', update, { isWide: true }),
+    more.root,
+  )
+  return { root: cardElement(actLabels.pushUpdate, form.root, result.root), ...watched }
 }
 
 function pushFields(): PushFields {
-  const key = element('input', { autocomplete: 'off', placeholder: 'derived from the update' })
-  const ttl = element('input', {
-    inputmode: 'numeric',
-    autocomplete: 'off',
-    placeholder: 'by the type of the update',
-  })
-  const idempotencyKey = element('input', { autocomplete: 'off', placeholder: 'none' })
-  const checks = element('input', { type: 'checkbox' })
-  checks.checked = true
+  const key = textField('ordering_key', 'derived from the update')
+  const ttl = textField('ttl', 'by the type of the update', 'numeric')
+  const idempotencyKey = textField('idempotency_key', 'none')
+  const checks = checkField('validate', 'Refuse what bot frameworks would fail on')
+  checks.input.checked = true
   const root = element(
     'details',
-    { class: 'options' },
+    { class: 'options whole' },
     element('summary', {}, 'Options'),
     element(
       'div',
-      { class: 'controls' },
-      element('label', {}, 'Ordering key', key),
-      element('label', {}, 'Seconds to live', ttl),
-      element('label', {}, 'Idempotency key', idempotencyKey),
-      element('label', { class: 'check' }, checks, 'Refuse what bot frameworks would fail on'),
+      { class: 'fields' },
+      fieldElement('Ordering key', key),
+      fieldElement('Seconds to live', ttl),
+      fieldElement('Idempotency key', idempotencyKey),
+      checks.root,
     ),
   )
   return {
     root,
     query: () => ({
       ordering_key: key.value || undefined,
-      // The server says what is wrong with a text that is no number.
-      ttl: ttl.value === '' ? undefined : Number(ttl.value),
-      validate: checks.checked ? ('telegram' as const) : undefined,
+      ttl: secondsIn(ttl.value),
+      validate: checks.input.checked ? ('telegram' as const) : undefined,
     }),
     idempotencyKey: () => idempotencyKey.value,
   }
+}
+
+/** A text that is no number cannot be sent as one, so it is refused here. */
+function secondsIn(text: string): number | undefined {
+  if (text === '') return undefined
+  if (Number.isNaN(Number(text))) {
+    throw new Error(`ttl: expected a whole number of seconds, got "${text}"`)
+  }
+  return Number(text)
 }

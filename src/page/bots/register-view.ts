@@ -1,4 +1,6 @@
 /** Registers a bot by its names alone, or with what is behind a disclosure, and shows its token once. */
+import { ApiError } from '../frame/api-client.ts'
+import { actLabels } from '../frame/act-labels.ts'
 import { callForm } from '../elements/call-form.ts'
 import { commandElement, secretField } from '../elements/copy-text.ts'
 import { cardElement, element } from '../elements/element.ts'
@@ -19,7 +21,7 @@ export function registerView(context: PageContext): PageView {
   const register = async (): Promise<string> => {
     next.hidden = true
     const { url, ...body } = fields.value()
-    const bot = await api.call('createBot', {}, { raw: JSON.stringify(body) })
+    const bot = await api.call('createBot', {}, { raw: JSON.stringify(body) }).catch(ofId)
     // The reader has the token that was given.
     token.show('token' in body ? undefined : bot.token)
     const refused = url === undefined ? undefined : await setWebhook(context, bot, url)
@@ -29,7 +31,10 @@ export function registerView(context: PageContext): PageView {
     return ''
   }
   atEnd(() => token.show(undefined))
-  const form = callForm({ submit: 'Register', send: register, kind: 'makes' }, ...fields.roots)
+  const form = callForm(
+    { submit: actLabels.createBot, send: register, kind: 'makes' },
+    ...fields.roots,
+  )
   const about =
     'The names are what getMe returns. The token lets a program act as the bot: only its hash is stored.'
   const view = element(
@@ -89,6 +94,13 @@ function registerFields(takesForeignTokens: boolean): RegisterFields {
       ...(url.value === '' ? {} : { url: url.value }),
     }),
   }
+}
+
+/** The id is taken. */
+function ofId(error: unknown): never {
+  throw error instanceof ApiError && error.code === 'BOT_EXISTS'
+    ? new Error(`bot_id: ${error.message}`)
+    : error
 }
 
 /** Returns why the webhook was not set; the bot is registered all the same. */

@@ -4,7 +4,7 @@
  */
 import { buttonsElement, type Child, element, formElement, submitElement } from './element.ts'
 import { errorText, type Message, statusLine } from './messages.ts'
-import { fieldErrorOf } from './field-error.ts'
+import { type FieldKind, fieldErrorOf } from './field-error.ts'
 
 export interface CallForm {
   readonly root: HTMLFormElement
@@ -52,7 +52,8 @@ export function callForm(
       settle()
       return message
     } catch (error) {
-      return showFieldError(root, errorText(error)) ? '' : errorText(error)
+      const isSaid = error instanceof Error && showFieldError(root, error.message)
+      return isSaid ? '' : errorText(error)
     } finally {
       isSending = false
     }
@@ -87,9 +88,9 @@ function contentOf(form: HTMLFormElement): string {
 /** Says what is wrong beside the field that an error is about, and leads there. Returns false if it is about none. */
 function showFieldError(form: HTMLFormElement, message: string): boolean {
   const named = [...form.querySelectorAll<HTMLElement>('[name]')]
-  const names = named.map((input) => input.getAttribute('name') ?? '')
-  const found = fieldErrorOf(message, names)
-  const input = named[names.indexOf(found?.name ?? '')]
+  const kinds = new Map(named.map((each) => [each.getAttribute('name') ?? '', kindOf(each)]))
+  const found = fieldErrorOf(message, kinds)
+  const input = named.find((each) => each.getAttribute('name') === found?.name)
   const field = input?.closest('.field')
   if (found === undefined || input === undefined || !field) return false
   const id = `wrong-${found.name}`
@@ -100,6 +101,12 @@ function showFieldError(form: HTMLFormElement, message: string): boolean {
   if (closed !== null) closed.open = true
   input.focus()
   return true
+}
+
+function kindOf(input: HTMLElement): FieldKind {
+  if (input.getAttribute('type') === 'checkbox') return 'choice'
+  const { amount } = input.dataset
+  return amount === 'duration' || amount === 'size' ? amount : 'text'
 }
 
 function clearFieldErrors(root: Element): void {

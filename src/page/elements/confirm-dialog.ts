@@ -28,7 +28,9 @@ function ask(
     resolve(isWanted)
     dialog.close()
   }
-  const act = buttonElement(action, () => close(true), { style: isDanger ? 'danger' : 'primary' })
+  const act = buttonElement(action, () => isFilled(dialog) && close(true), {
+    style: isDanger ? 'danger' : 'primary',
+  })
   const cancel = buttonElement('Cancel', () => close(false))
   const dialog = element(
     'dialog',
@@ -46,4 +48,9 @@ function ask(
   dialog.showModal()
   if (isDanger) cancel.focus()
   else act.focus()
+}
+
+/** Whether no field of a question has what it cannot take; the browser says so beside the first that has. */
+function isFilled(dialog: HTMLElement): boolean {
+  return [...dialog.querySelectorAll('input')].every((input) => input.reportValidity())
 }

@@ -1,5 +1,5 @@
 /** The fields of forms that several views have: an amount with its unit, how long something old stays valid, a search. */
-import { amountIn, amountOf, type Unit } from './format.ts'
+import { amountIn, amountOf, sizeUnits, type Unit } from './format.ts'
 import { element, setElementText } from './element.ts'
 
 export interface FieldOptions {
@@ -72,6 +72,8 @@ export function amountField({ label, name, units, placeholder }: AmountFieldOpti
   const amount = textField(name, placeholder, 'decimal')
   // The label has the unit, too.
   amount.setAttribute('aria-label', label)
+  // What is wrong with it is said in units, too (field-error.ts).
+  amount.dataset['amount'] = units === sizeUnits ? 'size' : 'duration'
   const unit = element(
     'select',
     { 'aria-label': `Unit of: ${label}`, name: `unit of ${name}` },

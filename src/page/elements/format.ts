@@ -62,14 +62,17 @@ export function formatAgo(unixSeconds: number, nowS: number): string {
   return agoS > 0 ? `${formatAge(agoS)} ago` : `in ${formatAge(-agoS)}`
 }
 
-/** For example `512 B`, `3.4 KiB` or `12 MiB`. */
+/** For example `512 B`, `3.4 KiB`, `12 MiB` or `20 GiB`. */
 export function formatBytes(bytes: Shown): string {
   if (typeof bytes !== 'number') return none
   if (bytes < 1_024) return `${bytes} B`
-  const [value, unit] =
-    bytes < 1_048_576 ? [bytes / 1_024, 'KiB'] : ([bytes / 1_048_576, 'MiB'] as const)
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`
+  let value = bytes / 1_024
+  let unit = 0
+  for (; value >= 1_024 && unit < largeUnits.length - 1; unit++) value /= 1_024
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${largeUnits[unit]}`
 }
+
+const largeUnits = ['KiB', 'MiB', 'GiB', 'TiB']
 
 /** The time of day of a moment in Unix seconds, to the second. */
 export function formatTime(unixSeconds: Shown): string {
@@ -120,9 +123,9 @@ export const sizeUnits = [
   ['GiB', 1_073_741_824],
 ] as const satisfies readonly Unit[]
 
-/** Returns the number that a text is, or the text: the server says what is wrong with it. */
+/** Returns the number that a text is, or the text, whose digits none may be lost of: the server says what is wrong with it. */
 export function wholeNumberOr(text: string): number | string {
-  return /^\d+$/.test(text) ? Number(text) : text
+  return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 /** The server says what is wrong with a text that is no number. */

@@ -1,4 +1,5 @@
 /** What the page says to its reader: in a place, in a line that a screen reader reads, or at its edge for some seconds. */
+import { plainText } from './field-error.ts'
 import { type Child, element, buttonElement } from './element.ts'
 import type { BrowserClock } from './browser-clock.ts'
 
@@ -13,7 +14,7 @@ export function setMessage(place: HTMLElement, message: Message): void {
 
 /** Returns what went wrong, for the reader of the page. */
 export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return plainText(error instanceof Error ? error.message : String(error))
 }
 
 /** A line that says how something has ended; a screen reader says it, too. */

@@ -1,4 +1,5 @@
 /** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
+import { actLabels } from '../frame/act-labels.ts'
 import { badge, type PagePart, showOldest, timeElement } from './page-part.ts'
 import { botSentence } from '../bots/bot-sentence.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
@@ -40,8 +41,8 @@ export function stateHead(
   const figures = figureTiles(context, queue)
   const act = (action: QueueAction): void => void actOnQueue(context, queue, action).then(onActed)
   let isPaused = false
-  const pause = buttonElement('Pause deliveries', () => act(isPaused ? 'resumeBot' : 'pauseBot'))
-  const retry = buttonElement('Deliver now', () => act('retryBot'), { style: 'primary' })
+  const pause = buttonElement(actLabels.pauseBot, () => act(isPaused ? 'resumeBot' : 'pauseBot'))
+  const retry = buttonElement(actLabels.retryBot, () => act('retryBot'), { style: 'primary' })
   for (const shown of [pause, retry, word.root]) shown.hidden = true
   let isKnown = false
 
@@ -52,7 +53,7 @@ export function stateHead(
     pause.hidden = !may('manage') || (state.mode !== 'webhook' && !isPaused)
     pause.className = isPaused ? 'primary' : ''
     retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
-    setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
+    setElementText(pause, isPaused ? actLabels.resumeBot : actLabels.pauseBot)
     word.root.hidden = false
     word.show(state.health ?? state.mode)
     const spoken = botSentence(state, clock.nowMs() / 1_000)
@@ -157,14 +158,14 @@ export async function actOnQueue(
       const retried = await api.call('retryBot', ofQueue(queue, { ordering_key: key }))
       const { retried_keys: keys } = retried
       toast(
-        `${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now for ${nameOf(queue)}.`,
+        `What waits of ${formatCount(keys)} ${keys === 1 ? 'key' : 'keys'} of ${nameOf(queue)} is delivered now.`,
       )
       return
     }
     const [text, opposite] =
       action === 'pauseBot'
         ? (['are paused', 'resumeBot'] as const)
-        : (['go on', 'pauseBot'] as const)
+        : (['are resumed', 'pauseBot'] as const)
     await api.call(action, input)
     toast(`Deliveries of ${nameOf(queue)} ${text}.`, () => api.call(opposite, input))
   } catch (error) {

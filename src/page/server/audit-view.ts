@@ -97,26 +97,34 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
     onchange,
   })
   const operation = element('input', { autocomplete: 'off', placeholder: 'removeBot', onchange })
-  const key = element('input', { autocomplete: 'off', placeholder: 'id, or admin', onchange })
+  const {
+    root: ofKey,
+    input: key,
+    note: noteOfKey,
+  } = searchField({ label: 'Key', placeholder: 'id, or admin', value: query.get('key'), onchange })
   operation.value = query.get('operation') ?? ''
-  key.value = query.get('key') ?? ''
   const address = (): Readonly<Record<'bot' | 'operation' | 'key', string>> => ({
     bot: bot.value.trim(),
     operation: operation.value.trim(),
     key: key.value.trim(),
   })
   return {
-    fields: [root, element('label', {}, 'Call', operation), element('label', {}, 'Key', key)],
+    fields: [root, element('label', {}, 'Call', operation), ofKey],
     selection() {
       const asked = address()
-      const isWrong = !/^\d*$/.test(asked.bot)
+      const isWrong = !/^\d{0,16}$/.test(asked.bot)
+      const isWrongKey = !/^(?:admin|[0-9a-f]{16})?$/.test(asked.key)
+      noteOfKey(
+        isWrongKey ? 'A key is found by its id, which the page of keys has, or by admin.' : '',
+        isWrongKey,
+      )
       note(
         isWrong
           ? 'A bot is found by its id in digits, the part of its token before the colon.'
           : '',
         isWrong,
       )
-      if (isWrong) return undefined
+      if (isWrong || isWrongKey) return undefined
       return {
         bot: asked.bot === '' ? undefined : Number(asked.bot),
         operation: asked.operation || undefined,
