@@ -79,7 +79,7 @@ const rows = {
   webhook_timed_out: 'Attempts that timed out.',
   webhook_connection_failed: 'Attempts whose connection failed or broke.',
   webhook_tls_failed: 'Attempts whose TLS handshake or certificate failed.',
-  webhook_refused_for_good: 'Attempts in which a webhook rejected the update permanently.',
+  webhook_refused_for_good: 'Attempts in which a webhook refused the update for good.',
   webhook_expired: 'Updates that expired before a webhook took them.',
   requests_proxied: 'Calls forwarded to the upstream server.',
   upstream_failures: 'Calls to which the upstream server did not respond.',

@@ -64,7 +64,7 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
 
   await url.fill('http://127.0.0.1:1/')
   await set.click()
-  await card.getByText(/^Bad webhook: |bad webhook: /).waitFor()
+  await card.getByText('Connection refused.', { exact: true }).waitFor()
   await picture(page, 'webhook-refused')
   assert.equal(await url.inputValue(), 'http://127.0.0.1:1/', 'it can be corrected')
   await card.getByLabel('Connections, at most').fill('many')
@@ -100,7 +100,7 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
   await card.getByRole('button', { name: 'Remove the webhook' }).click()
   await page.getByRole('dialog').getByLabel('Drop the updates that wait').check()
   await answer(dashboard, 'Remove the webhook')
-  await page.getByText('Webhook was deleted.').waitFor()
+  await page.getByText('The webhook is removed.').waitFor()
   const info = await server.call(token, 'getWebhookInfo')
   assert.deepEqual([info.body.result.url, info.body.result.pending_update_count], ['', 0])
 })

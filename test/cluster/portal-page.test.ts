@@ -139,7 +139,7 @@ test('an owner sees what the endpoint answered within seconds, repairs it, and r
     .click()
   await page.getByRole('heading', { name: `Update ${id}` }).waitFor()
   await page.getByLabel('Payload').getByText('hello').waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Remove' }).isVisible(), false)
+  assert.equal(await page.getByRole('button', { name: 'Drop' }).isVisible(), false)
   await page.getByRole('button', { name: 'Deliver again' }).click()
   await answer({ page }, 'Deliver again')
   await page.getByRole('heading', { name: `Update ${id + 1}` }).waitFor()
@@ -179,7 +179,7 @@ test('a test update is sent and seen to arrive, and the stored endpoint is check
   await page.getByRole('button', { name: 'Push a test update' }).click()
   await page.getByText(/^Update \d+ was delivered in \d+ ms\.$/).waitFor()
   assert.equal(bot.sink.deliveries.length, 1)
-  await page.getByRole('button', { name: 'Check', exact: true }).click()
+  await page.getByRole('button', { name: 'Check the endpoint' }).click()
   const steps = page.getByRole('region', { name: 'Steps of the check' }).locator('tbody tr')
   await until(async () => (await steps.count()) === 5)
   assert.equal(await page.getByLabel(/URL/).count(), 0, 'no other URL can be checked')
@@ -316,7 +316,7 @@ for (const { name, colorScheme, viewport } of appearances) {
     for (const tab of ['Activity', 'Updates', 'Dead letters', 'Try']) {
       await openTab({ page }, tab)
       await page
-        .getByText(tab === 'Updates' ? 'dead' : /Attempts|^1 dead letter|Check my/)
+        .getByText(tab === 'Updates' ? 'dead' : /Attempts|^1 dead letter|Check the/)
         .first()
         .waitFor()
       await picture(page, `portal-${tab}-${name}`)

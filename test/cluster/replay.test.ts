@@ -162,7 +162,7 @@ test('a bot that has confirmed too early gets everything again, once, although w
   const none = await command('updates', 'replay', `${bot.botId}`)
   assert.match(none.output, /expected an update_id, options that select updates, or --all/)
   const counted = await command('updates', 'replay', `${bot.botId}`, '--all', '--dry-run')
-  assert.match(counted.output, /^1,200 updates of [\d,]+ bytes would be replayed$/m)
+  assert.match(counted.output, /^1,200 updates of [\d,]+ bytes would be delivered again$/m)
 })
 
 test('a job goes on after a reload, and in the directory that an export was imported to', async (t) => {

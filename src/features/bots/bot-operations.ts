@@ -184,7 +184,7 @@ export const botOperations = declareOperations('bots', {
     about: 'bot',
     command: 'bots token',
     done: '{token}',
-    summary: 'Issues a new token',
+    summary: 'Rotates the token: gives the bot a new one',
     description:
       'The old token stays valid for `overlap` seconds. Default: 0, not at all. With `--foreign-tokens`, `token` is one that another server has made for this bot.',
     body: () =>

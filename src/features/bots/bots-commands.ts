@@ -74,7 +74,7 @@ export const botsCommands: readonly ParsedCommand[] = [
   }),
   registerBotCommand,
   remoteCommand(botOperations.rotateToken, {
-    sentence: 'issues a new token for a bot and prints it; the old one ends',
+    sentence: 'rotates the token of a bot and prints the new one; the old one ends',
     fields: {
       overlap: { default: '0', sentence: 'The old token stays valid for this time.' },
     },

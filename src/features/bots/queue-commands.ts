@@ -59,13 +59,13 @@ export const queueCommands: readonly ParsedCommand[] = [
     },
   }),
   remoteCommand(webhookOperations.pauseBot, {
-    sentence: 'stops deliveries to the webhook of a bot; its updates wait',
+    sentence: 'pauses deliveries to the webhook of a bot; its updates wait',
   }),
   remoteCommand(webhookOperations.resumeBot, {
-    sentence: 'continues the deliveries after a pause',
+    sentence: 'resumes the deliveries after a pause',
   }),
   remoteCommand(webhookOperations.retryBot, {
-    sentence: 'tries the failed updates of a bot now, as after the repair of its endpoint',
+    sentence: 'delivers the failed updates of a bot now, as after the repair of its endpoint',
     fields: {
       ordering_key: { defaultShown: 'all that wait for a retry' },
     },

@@ -107,7 +107,7 @@ export const webhookOperations = declareOperations('webhooks', {
     about: 'queue',
     command: 'pause',
     done: 'deliveries of bot {id} are paused',
-    summary: 'Stops deliveries',
+    summary: 'Pauses deliveries',
     result: () => pauseState(),
   },
   resumeBot: {
@@ -115,8 +115,8 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'resume',
-    done: 'deliveries of bot {id} continue',
-    summary: 'Continues deliveries',
+    done: 'deliveries of bot {id} are resumed',
+    summary: 'Resumes deliveries',
     result: () => pauseState(),
   },
   retryBot: {
@@ -124,9 +124,9 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'retry',
-    done: 'keys of bot {id} that are tried now: {retried_keys}',
+    done: 'keys of bot {id} that are delivered now: {retried_keys}',
     more: '#now',
-    summary: 'Tries failed deliveries now',
+    summary: 'Delivers now what waits for its next try',
     description:
       'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter. The next deliveries go out on new connections, and the name of the endpoint is looked up before, unless that was done within the last 10 seconds.',
     query: () => ({
@@ -135,7 +135,7 @@ export const webhookOperations = declareOperations('webhooks', {
       ),
     }),
     result: () =>
-      is.named('RetriedKeys', 'What is tried now.', {
+      is.named('RetriedKeys', 'What is delivered now.', {
         retried_keys: is.count('How many ordering keys have waited for a retry.'),
       }),
   },

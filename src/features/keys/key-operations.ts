@@ -19,8 +19,8 @@ export const keyOperations = declareOperations('keys', {
     command: 'keys create',
     done: '{key}',
     more: '#keys',
-    summary: 'Makes a key of this API',
-    description: 'A key cannot make a key that may do more than itself.',
+    summary: 'Creates a key of this API',
+    description: 'A key cannot create a key that may do more than itself.',
     body: () => newKey(),
     result: () => issuedKey(),
     errors: ['KEY_EXISTS', 'TOO_MANY_ACCESS_KEYS', 'KEY_EXCEEDED'],
@@ -53,7 +53,7 @@ export const keyOperations = declareOperations('keys', {
     about: 'keys',
     command: 'keys rotate',
     done: '{key}',
-    summary: 'Gives a key a new secret',
+    summary: 'Rotates a key: gives it a new secret',
     description: 'The old secret stays valid for `overlap` seconds. Default: 0.',
     body: () => is.orNull(is.only({ overlap: is.overlap(accessKeyOverlapSMax) })),
     result: () => issuedKey(),
@@ -65,7 +65,7 @@ export const keyOperations = declareOperations('keys', {
     about: 'keys',
     command: 'keys revoke',
     done: 'revoked {key_id}',
-    summary: 'Ends a key and all keys that come from it, with their streams and sessions',
+    summary: 'Revokes a key and all keys that come from it, with their streams and sessions',
     result: () =>
       is.named('RevokedKey', 'The key has ended.', {
         key_id: keyId(),

@@ -30,7 +30,7 @@ const ttlOption = {
 export const keysCommands: readonly ParsedCommand[] = [
   remoteCommand(keyOperations.listKeys),
   remoteCommand(keyOperations.createKey, {
-    sentence: 'makes a key of the private API and prints it; it is never shown again',
+    sentence: 'creates a key of the private API and prints it; it is never shown again',
     arguments: [nameArgument],
     fields: {
       scopes: { sentence: 'What the key may do.' },
@@ -59,7 +59,7 @@ export const keysCommands: readonly ParsedCommand[] = [
     },
   }),
   remoteCommand(keyOperations.rotateKey, {
-    sentence: 'gives a key a new secret and prints it; the old one ends',
+    sentence: 'rotates a key and prints its new secret; the old one ends',
     fields: {
       overlap: { default: '0', sentence: 'The old key stays valid for this time.' },
     },

@@ -119,7 +119,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     about: 'queue',
     portal: 'replay',
     command: 'dead-letters replay',
-    summary: 'Pushes all dead letters again, or those that a body selects, the oldest first',
+    summary: 'Delivers all dead letters again, or those that a body selects, the oldest first',
     description:
       'Stops at the first push that is refused. The response is its error if none was replayed.',
     body: () => is.orNull(selection()),
@@ -132,7 +132,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     about: 'queue',
     portal: 'replay',
     command: 'dead-letters replay',
-    summary: 'Pushes one dead letter again',
+    summary: 'Delivers one dead letter again',
     result: () =>
       is.named('ReplayedUpdate', 'The update that was pushed.', {
         update_id: is.updateId('The new id of the update.'),
@@ -165,7 +165,7 @@ function sums() {
 }
 
 function selection() {
-  return is.onlyNamed('DeadLetterSelection', 'Which dead letters are replayed.', {
+  return is.onlyNamed('DeadLetterSelection', 'Which dead letters are delivered again.', {
     ...selectionInState(),
     ...selectionByReason(),
   })

@@ -90,7 +90,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     },
   }),
   remoteCommand(deadLetterOperations.replayDeadLetters, {
-    sentence: 'pushes a dead letter again, or all, the oldest first',
+    sentence: 'delivers a dead letter again, or all, the oldest first',
     arguments: [oneOrAllArgument],
     fields: {
       ordering_key: anyValue,

@@ -87,11 +87,11 @@ export const lookBackOperations = declareOperations('look back', {
     command: 'updates drop',
     done: 'dropped {update_id}',
     more: '#look-back',
-    summary: 'Removes one update: pending, kept or dead',
+    summary: 'Drops one update: pending, kept or dead',
     description:
       'A pending update that has failed no longer holds up its ordering key, which is tried at once.',
     result: () =>
-      is.named('RemovedUpdate', 'The update that was removed.', {
+      is.named('RemovedUpdate', 'The update that was dropped.', {
         update_id: is.updateId(),
         removed: is.exactly(true),
       }),

@@ -27,7 +27,7 @@ export const replayOperations = declareOperations('look back', {
     portal: 'replay',
     command: 'updates replay',
     more: '#replay',
-    summary: 'Pushes an update again that has left its queue',
+    summary: 'Delivers an update again that has left its queue',
     description: 'It gets a new id, after all pending updates. A dead letter is removed.',
     result: () => pushResult(),
     errors: [...replayErrors, 'UNKNOWN_UPDATE', 'UPDATE_PENDING'],
@@ -39,13 +39,13 @@ export const replayOperations = declareOperations('look back', {
     portal: 'replay',
     command: 'updates replay',
     more: '#replay',
-    summary: 'Starts a job that pushes updates again which have left their queue',
+    summary: 'Starts a job that delivers updates again which have left their queue',
     description: [
       'An update must match all fields that are given, and must have left before the call. The job goes on after a reload, a crash and a',
       'move of the bot. A queue that is half full pauses it.',
     ].join(' '),
     body: () =>
-      is.onlyNamed('ReplayOrder', 'What is replayed.', {
+      is.onlyNamed('ReplayOrder', 'What is delivered again.', {
         ...updateSelection(leftStates),
         rate: is.integer('How many updates are pushed in a second at most.', {
           minimum: 1,
@@ -92,7 +92,7 @@ export const replayOperations = declareOperations('look back', {
     portal: 'replay',
     command: 'replays cancel',
     more: '#replay',
-    summary: 'Ends a replay',
+    summary: 'Cancels a replay',
     description: 'What it has pushed stays. One that has ended stays as it is.',
     result: () => replayJob(),
     errors: ['UNKNOWN_REPLAY'],
@@ -100,7 +100,7 @@ export const replayOperations = declareOperations('look back', {
 })
 
 function replayCount() {
-  return is.named('ReplayCount', 'What would be replayed.', {
+  return is.named('ReplayCount', 'What would be delivered again.', {
     dry_run: is.exactly(true),
     count: is.count('How many updates match.'),
     bytes: is.count('Their bytes.'),
@@ -114,7 +114,7 @@ function replayJob() {
     too_large: is.count('Larger than the server accepts now.'),
     gone: is.count('Not kept any more when the job came to them; known at its end.'),
   })
-  return is.named('Replay', 'A job that pushes updates again.', {
+  return is.named('Replay', 'A job that delivers updates again.', {
     job_id: is.jobId(),
     state: is.oneOf(replayStates),
     reason: is.orNull(is.reason('Why the job is paused, or has ended early.')),

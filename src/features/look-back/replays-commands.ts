@@ -22,7 +22,7 @@ const { startReplay, replayUpdate, listReplays, getReplay, cancelReplay } = repl
 const oneArgument = {
   name: '[update_id]',
   kind: updateIdArgument.kind,
-  sentence: 'Id of the update, to replay this one alone and at once.',
+  sentence: 'Id of the update, to deliver this one alone again and at once.',
 } as const
 const allOption = {
   name: 'all',
@@ -37,7 +37,8 @@ const typeOption = updateTypeOption(startReplay)
 
 export const replaysCommands: readonly ParsedCommand[] = [
   remoteCommand(startReplay, {
-    sentence: 'pushes an update again that has left its queue, or starts a job that pushes many',
+    sentence:
+      'delivers an update again that has left its queue, or starts a job that delivers many',
     arguments: [oneArgument],
     fields: {
       ordering_key: anyValue,
@@ -69,7 +70,7 @@ export const replaysCommands: readonly ParsedCommand[] = [
         printResult(call, one, (pushed) => [
           'filtered' in pushed
             ? 'filtered: the bot does not want updates of this type'
-            : `update ${updateId} is pushed again as ${pushed.update_id}`,
+            : `update ${updateId} is delivered again as ${pushed.update_id}`,
         ])
         return
       }
@@ -90,6 +91,6 @@ function countLine({
   bytes,
   is_complete: isComplete,
 }: Extract<ResultOf<typeof startReplay>, { readonly dry_run: true }>): string {
-  const found = `${counted(count, 'update')} of ${counted(bytes, 'byte')} would be replayed`
+  const found = `${counted(count, 'update')} of ${counted(bytes, 'byte')} would be delivered again`
   return isComplete ? found : `${found}, and more: the count has ended after 10 s`
 }

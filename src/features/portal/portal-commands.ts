@@ -15,7 +15,7 @@ const allOption = { name: 'all', kind: onOff, sentence: 'All links of the bot.' 
 
 export const portalCommands: readonly ParsedCommand[] = [
   remoteCommand(portalOperations.createPortalLink, {
-    sentence: "makes a link to the owner's page of a bot and prints it; it is never shown again",
+    sentence: "creates a link to the owner's page of a bot and prints it; it is never shown again",
     fields: {
       ttl: { sentence: 'The link ends after this time.' },
       can: { defaultShown: 'all', sentence: 'What its page may do.' },
@@ -28,7 +28,7 @@ export const portalCommands: readonly ParsedCommand[] = [
   }),
   remoteCommand(portalOperations.listPortalLinks),
   remoteCommand(portalOperations.revokePortalLinks, {
-    sentence: "ends a link to the owner's page of a bot, or all, and what they have open",
+    sentence: "revokes a link to the owner's page of a bot, or all, and what they have open",
     arguments: [linkArgument],
     options: [allOption],
     async run(call, input) {

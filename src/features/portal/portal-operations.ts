@@ -18,7 +18,7 @@ export const portalOperations = declareOperations("owner's page", {
     command: 'portal create',
     done: '{url}',
     more: '#the-owners-page',
-    summary: "Makes a link to the owner's page of a bot",
+    summary: "Creates a link to the owner's page of a bot",
     description:
       'The secret is in the fragment of the URL, which browsers do not send, and is shown only this once. It works until its end, for this bot alone.',
     body: () =>
@@ -71,7 +71,7 @@ export const portalOperations = declareOperations("owner's page", {
     about: 'bot',
     command: 'portal revoke',
     done: 'revoked {removed}',
-    summary: "Ends all links to the owner's page of a bot",
+    summary: "Revokes all links to the owner's page of a bot",
     result: () => is.removedCount(),
   },
   revokePortalLink: {
@@ -80,7 +80,7 @@ export const portalOperations = declareOperations("owner's page", {
     about: 'bot',
     command: 'portal revoke',
     done: 'revoked {removed}',
-    summary: "Ends a link to the owner's page of a bot, and what it has open",
+    summary: "Revokes a link to the owner's page of a bot, and what it has open",
     result: () => is.removedCount(),
     errors: ['UNKNOWN_LINK'],
   },

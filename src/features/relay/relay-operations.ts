@@ -43,7 +43,7 @@ export const relayOperations = declareOperations('bots', {
     command: 'relay remove',
     done: 'removed the relay of bot {bot_id}',
     more: '#relays',
-    summary: 'Ends the relay of a bot',
+    summary: 'Removes the relay of a bot',
     description: 'The other server is told what was stored. What was relayed stays.',
     result: () =>
       is.named('RemovedRelay', 'The bot whose relay was removed.', {

@@ -1,4 +1,6 @@
 /** Checks the endpoint of the webhook: a row for each step with its time, and one sentence that says what to do. */
+import { focusable } from '../frame/focus-query.ts'
+import { actLabels } from '../frame/act-labels.ts'
 import { attemptHeaders } from './attempts-panel.ts'
 import { badgeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
@@ -68,9 +70,12 @@ export function checkPanel({ api }: PageContext, queue: BotQueueName): HTMLEleme
       isChecking = false
     }
   }
-  const button = buttonElement('Check', () => advice.run(check), { style: 'primary' })
+  const button = focusable(
+    buttonElement(actLabels.checkWebhook, () => advice.run(check), { style: 'primary' }),
+    'check',
+  )
   return cardElement(
-    'Check my endpoint',
+    actLabels.checkWebhook,
     element(
       'p',
       {},

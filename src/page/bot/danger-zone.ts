@@ -1,4 +1,5 @@
 /** What cannot be undone, apart from the settings: a new token, the erasure of a person, and the end of the bot. */
+import { actLabels } from '../frame/act-labels.ts'
 import { actButton } from '../frame/act.ts'
 import { callForm } from '../elements/call-form.ts'
 import { secretField } from '../elements/copy-text.ts'
@@ -38,12 +39,12 @@ function tokenRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
   const token = secretField('The new token, which is shown only now')
   let overlap = overlapField('The old token')
   const renew = actButton(context, 'rotateToken', {
-    label: 'Renew the token',
+    label: actLabels.rotateToken,
     question: () => {
       overlap = overlapField('The old token')
       return {
-        title: `Give bot ${botId} a new token?`,
-        text: 'The program of the bot stops when the old token ends, unless it has the new one by then.',
+        title: `Rotate the token of bot ${botId}?`,
+        text: 'It gets a new token. Its program stops when the old token ends, unless it has the new one by then.',
         fields: overlap.root,
       }
     },
@@ -65,18 +66,18 @@ function eraseRow(context: PageContext, queue: BotQueueName): HTMLElement {
     return eraseKey(context, queue, person === '' ? { ordering_key: text } : { user: person })
   }
   const form = callForm(
-    { submit: 'Erase', send: erase, kind: 'danger' },
+    { submit: actLabels.eraseUpdates, send: erase, kind: 'danger' },
     fieldElement('User or chat id', user),
     fieldElement('Or ordering key', key),
   )
   const about =
-    'Removes every payload of a person or a chat from the queues and the files of this bot.'
+    'Erases every payload of a person or a chat in the queues and the files of this bot.'
   return rowOf('Erase', about, form.root)
 }
 
 function removeRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
   const remove = actButton(context, 'removeBot', {
-    label: 'Remove the bot',
+    label: actLabels.removeBot,
     question: async () => {
       const bot = await context.api.call('getBot', { id: botId })
       const { pending, dead_letters: letters, test } = bot
@@ -93,6 +94,6 @@ function removeRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
       location.hash = '#/'
     },
   })
-  const about = 'Ends its token, and deletes its queues with everything that waits in them.'
+  const about = 'Ends its token, and removes its queues with everything that waits in them.'
   return rowOf('Remove', about, remove)
 }

@@ -1,4 +1,5 @@
 /** The dead letters of a queue: shown with their payload, delivered again, or dropped, one by one or all. */
+import { actLabels } from '../frame/act-labels.ts'
 import { updateIn } from '../../api/update-in.ts'
 import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.ts'
 import type { Question } from '../elements/confirm-dialog.ts'
@@ -182,7 +183,7 @@ function someLink(queue: BotQueueName): HTMLElement {
 function noLetters(): HTMLElement {
   return emptyState({
     title: 'No dead letters.',
-    text: 'An update that the webhook rejects for good, or that expires before it is delivered, is kept here.',
+    text: 'An update that the webhook refuses for good, or that expires before it is delivered, is kept here.',
     isHidden: true,
   })
 }
@@ -210,8 +211,8 @@ function letterButtons({
   return ({ update_id: id }) => {
     const question = { ...dropQuestion(1), title: `Drop dead letter ${id}?` }
     const of = { of: id, style: 'small' }
-    const again = buttonElement('Deliver again', () => run(() => acts.replay(id)), of)
-    const drop = buttonElement('Drop', () => run(() => acts.drop(id), question), {
+    const again = buttonElement(actLabels.replayDeadLetter, () => run(() => acts.replay(id)), of)
+    const drop = buttonElement(actLabels.dropDeadLetter, () => run(() => acts.drop(id), question), {
       of: id,
       style: 'danger small',
     })
@@ -236,8 +237,10 @@ function allButtons({ acts, run, totalOf, may, queue }: AllButtons): readonly Ch
   const drop = (): void => run(acts.dropAll, dropQuestion(totalOf()))
   return [
     may('replay') ? someLink(queue) : undefined,
-    may('replay') ? buttonElement('Deliver all again', replay, { style: 'primary' }) : undefined,
-    may('manage') ? buttonElement('Drop all', drop, { style: 'danger' }) : undefined,
+    may('replay')
+      ? buttonElement(actLabels.replayDeadLetters, replay, { style: 'primary' })
+      : undefined,
+    may('manage') ? buttonElement(actLabels.dropDeadLetters, drop, { style: 'danger' }) : undefined,
   ]
 }
 
@@ -291,7 +294,7 @@ function replayQuestion(total: number): Question {
   return {
     title: `Deliver ${lettersText(total)} again?`,
     text: 'The oldest comes first. Each gets a new id, after everything that is pending.',
-    action: 'Deliver all again',
+    action: actLabels.replayDeadLetters,
   }
 }
 

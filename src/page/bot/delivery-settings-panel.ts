@@ -1,4 +1,5 @@
 /** The names of a bot, and how both of its queues deliver: its time to live, its connections and its delays of retries. */
+import { actLabels } from '../frame/act-labels.ts'
 import { amountField, checkField, fieldElement, textField } from '../elements/fields.ts'
 import { callForm } from '../elements/call-form.ts'
 import { durationUnits, wholeNumberOr } from '../elements/format.ts'
@@ -37,7 +38,7 @@ export function deliverySettingsPanel(
     toast('The settings are saved.', () => patch(differences(before, wanted)))
     return ''
   }
-  const form = callForm({ submit: 'Save', send: save }, ...fields.roots)
+  const form = callForm({ submit: actLabels.changeBot, send: save }, ...fields.roots)
   const show = (bot: BotShape): void => {
     present = settingsOf(bot)
     if (form.isEdited()) return

@@ -7,17 +7,17 @@ import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
 
-/** How attempts end, with their colors. */
-const outcomeColors = {
-  delivered: 'delivered',
-  rejected: 'failed',
-  timed_out: 'timed-out',
-  connection_failed: 'connection-failed',
-  tls_failed: 'tls-failed',
-  refused_for_good: 'refused',
-  expired: 'expired',
+/** How attempts end, with their names and colors. */
+const outcomeLines = {
+  delivered: { name: 'delivered', color: 'delivered' },
+  rejected: { name: 'error status', color: 'failed' },
+  timed_out: { name: 'timed out', color: 'timed-out' },
+  connection_failed: { name: 'connection failed', color: 'connection-failed' },
+  tls_failed: { name: 'TLS failed', color: 'tls-failed' },
+  refused_for_good: { name: 'refused for good', color: 'refused' },
+  expired: { name: 'expired', color: 'expired' },
 } as const
-const outcomes = Object.keys(outcomeColors)
+const outcomes = Object.entries(outcomeLines).map(([outcome, { name }]) => ({ outcome, name }))
 const shared = {
   ...hourSpan,
   emptyText: 'No attempts since the worker of this bot has started, or for an hour.',
@@ -27,10 +27,7 @@ export function historyPanel(context: PageContext): PagePart<HistoryShape> {
   const counts = lineChart(context, {
     ...shared,
     title: 'Outcomes per minute, last hour',
-    lines: Object.entries(outcomeColors).map(([outcome, color]) => ({
-      name: outcome.replaceAll('_', ' '),
-      color,
-    })),
+    lines: Object.values(outcomeLines),
     values: 'count',
   })
   const latency = lineChart(context, {
@@ -62,10 +59,10 @@ export function historyPanel(context: PageContext): PagePart<HistoryShape> {
 }
 
 function countsOf(history: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
-  const counts = outcomes.map((outcome) => history.outcomes[outcome] ?? [])
+  const counts = outcomes.map(({ outcome }) => history.outcomes[outcome] ?? [])
   const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
-  const sentences = outcomes.flatMap((outcome, nth) =>
-    sums[nth] === 0 ? [] : [`${formatCount(sums[nth])} ${outcome.replaceAll('_', ' ')}`],
+  const sentences = outcomes.flatMap(({ name }, nth) =>
+    sums[nth] === 0 ? [] : [`${formatCount(sums[nth])} ${name}`],
   )
   return {
     // A line that is always zero hides others.

@@ -1,4 +1,5 @@
 /** Shows and sets the limit of deliveries per second that an operator gives to a queue. */
+import { actLabels } from '../frame/act-labels.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { callForm } from '../elements/call-form.ts'
 import { fieldElement, textField } from '../elements/fields.ts'
@@ -25,7 +26,7 @@ export function limitPanel({ api, poll, toast }: PageContext, queue: BotQueueNam
     return ''
   }
   const form = callForm(
-    { submit: 'Save', send: set },
+    { submit: actLabels.setLimits, send: set },
     fieldElement('Deliveries per second, at most', limit),
   )
   const show = (limits: ResultShape<'getLimits'>): void => {

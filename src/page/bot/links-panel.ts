@@ -1,4 +1,5 @@
-/** The links to the owner's page of a bot: listed, made and revoked. A link is shown once, until the reader leaves the page. */
+/** The links to the owner's page of a bot: listed, created and revoked. A link is shown once, until the reader leaves the page. */
+import { actLabels } from '../frame/act-labels.ts'
 import { actButton } from '../frame/act.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import { callForm } from '../elements/call-form.ts'
@@ -50,7 +51,7 @@ export function linksPanel(context: PageContext, { botId: id }: BotQueueName): H
   const revokeOf = ({ link_id }: LinkShape): HTMLElement =>
     buttonsElement(
       actButton(context, 'revokePortalLink', {
-        label: 'Revoke',
+        label: actLabels.revokePortalLink,
         of: link_id,
         question: () => ({
           title: `Revoke the link ${link_id}?`,
@@ -62,7 +63,7 @@ export function linksPanel(context: PageContext, { botId: id }: BotQueueName): H
       }),
     )
   const revokeAll = actButton(context, 'revokePortalLinks', {
-    label: 'Revoke all',
+    label: actLabels.revokePortalLinks,
     question: () => ({
       title: `Revoke all ${count} links?`,
       text: 'The pages that were opened with them end at once.',
@@ -115,7 +116,7 @@ function linkForm(
     return 'Copy the link now: it cannot be shown again.'
   }
   return callForm(
-    { submit: 'Create a link', send: create, kind: 'makes' },
+    { submit: actLabels.createPortalLink, send: create, kind: 'makes' },
     element(
       'fieldset',
       { class: 'field whole' },
@@ -139,7 +140,7 @@ function columnsOf(clock: PageContext['clock']): readonly Column<LinkShape>[] {
         `${can.join(', ')}${origin === null ? '' : `; in a frame of ${origin}`}`,
       style: 'wrap',
     },
-    { title: 'Made', cell: (link) => timeElement(clock, link.created_at), style: 'wide' },
+    { title: 'Created', cell: (link) => timeElement(clock, link.created_at), style: 'wide' },
     { title: 'Ends', cell: (link) => timeElement(clock, link.expires) },
   ]
 }

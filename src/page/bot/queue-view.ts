@@ -2,6 +2,7 @@
  * The page of one queue of one bot: how it is, in one sentence, and a tab for each thing that its reader does with it. The tabs are
  * parts of one view, so the sentence stays while the reader changes between them, and only the tab that is shown asks the server.
  */
+import { focusNamed } from '../frame/focus-query.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import { element } from '../elements/element.ts'
@@ -36,8 +37,7 @@ export function queueView(
   first: BotRoute,
   { tabs: tabMakers, links }: QueueViewParts,
 ): PageView {
-  const { queue } = first
-  const { api, poll } = context
+  const [{ queue }, { api, poll }] = [first, context]
   const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
   const heading = element('h1', {}, title, element('span', { class: 'faint' }))
   const state = stateHead(context, queue, () => hurry())
@@ -60,6 +60,7 @@ export function queueView(
       tab = { ...part, of: wanted, end }
       place.replaceChildren(tab.root)
       tabs.show(wanted.tab)
+      focusNamed(place)
     }
     tab.show(bot)
   }
@@ -93,11 +94,12 @@ export function queueView(
     },
     root,
     follow(route) {
-      if (route.page !== 'bot') return false
-      const isSame = isSameQueue(route.queue, queue) && tabMakers[route.tab] !== undefined
+      const isSame =
+        route.page === 'bot' && isSameQueue(route.queue, queue) && route.tab in tabMakers
       if (isSame) {
         wanted = route
         showTab()
+        focusNamed(place)
       }
       return isSame
     },

@@ -1,4 +1,5 @@
 /** The relay of a bot, which takes its updates from another bot API server: what it does, a form that sets it, and its end. */
+import { actLabels } from '../frame/act-labels.ts'
 import { actButton } from '../frame/act.ts'
 import { callForm } from '../elements/call-form.ts'
 import { element } from '../elements/element.ts'
@@ -67,7 +68,7 @@ function relayForm(context: PageContext, botId: string): PagePart<BotShape> {
     return ''
   }
   const removal = actButton(context, 'removeRelay', {
-    label: 'Remove the relay',
+    label: actLabels.removeRelay,
     question: () => ({
       title: 'Remove the relay?',
       text: 'The bot gets no more updates from the other server, where nothing changes. What was relayed stays.',
@@ -76,7 +77,7 @@ function relayForm(context: PageContext, botId: string): PagePart<BotShape> {
     said: () => 'The relay is removed.',
   })
   const form = callForm(
-    { submit: 'Set the relay', send: set, others: [removal] },
+    { submit: actLabels.setRelay, send: set, others: [removal] },
     fieldElement('Another bot API server', from),
     fieldElement('Token there', token),
   )

@@ -2,6 +2,7 @@
  * The replays of a queue: jobs that push updates again which have left it. One begins with a count of what the filters select, goes
  * on by itself, and can be watched and cancelled, from any browser.
  */
+import { actLabels } from '../frame/act-labels.ts'
 import { badgeElement, type PagePart, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { buttonElement, cardElement, element, setElementText } from '../elements/element.ts'
@@ -15,6 +16,8 @@ import type { UpdateSelection } from '../updates/update-filters.ts'
 /** While a job runs, and while none does. */
 const pauseMs = 2_000
 const rateUsual = 1_000
+/** As in the limits of the server, from which this program imports nothing. */
+const rateMax = 10_000
 /** How good each state is, as the style knows it. The compiler knows when one is missing. */
 const tones: Readonly<Record<ReplayShape['state'], string>> = {
   running: 'polling',
@@ -84,7 +87,13 @@ async function startReplay(
   const { count, bytes, is_complete: isComplete } = counted
   if (count === 0) return 'No update that is kept matches, so there is nothing to deliver again.'
   const updates = formatUpdates(count, isComplete)
-  const rate = element('input', { inputmode: 'numeric', autocomplete: 'off', value: rateUsual })
+  const bounds = { min: 1, max: rateMax, required: true }
+  const rate = element('input', {
+    type: 'number',
+    ...bounds,
+    autocomplete: 'off',
+    value: rateUsual,
+  })
   const isWanted = await ask({
     title: `Deliver ${updates} again?`,
     text: `They have ${formatBytes(bytes)}. Each is delivered again with a new id, after everything that is pending, and the order of each key stays.`,
@@ -118,9 +127,9 @@ function jobRow(
     const { job_id: id, total, replayed } = shown
     const rest = total === null ? 'The other updates' : `${formatCount(total - replayed)} updates`
     const isWanted = await ask({
-      title: `Cancel delivering again?`,
+      title: `Cancel job ${id}?`,
       text: `${rest} are not delivered again. What was pushed stays.`,
-      action: 'Cancel it',
+      action: 'Cancel the job',
       isDanger: true,
     })
     if (!isWanted) return
@@ -129,7 +138,7 @@ function jobRow(
     onActed()
   }
   const button = buttonElement(
-    'Cancel',
+    actLabels.cancelReplay,
     () => void cancel().catch((error: unknown) => toast(errorText(error))),
     { style: 'danger small' },
   )

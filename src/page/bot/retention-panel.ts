@@ -1,4 +1,5 @@
 /** How long the updates of a queue stay readable after they left. */
+import { actLabels } from '../frame/act-labels.ts'
 import { amountField } from '../elements/fields.ts'
 import { callForm } from '../elements/call-form.ts'
 import {
@@ -46,7 +47,7 @@ export function retentionPanel(
     toast('What is kept is set.', () => put(before))
     return ''
   }
-  const form = callForm({ submit: 'Save', send: set }, retain.root, bytes.root)
+  const form = callForm({ submit: actLabels.setRetention, send: set }, retain.root, bytes.root)
   const show = (now: Retention): void => {
     present = { retain: now.retain, retain_bytes: now.retain_bytes }
     state.textContent = retentionText(now)

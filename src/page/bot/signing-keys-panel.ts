@@ -1,4 +1,5 @@
 /** The keys that the deliveries of a queue are signed with: listed, added and removed. What verifies is shown once. */
+import { actLabels } from '../frame/act-labels.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { secretField } from '../elements/copy-text.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
@@ -32,7 +33,7 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
   const removeOf = ({ key_id }: SigningKeyShape): HTMLElement =>
     buttonsElement(
       actButton(context, 'removeSigningKey', {
-        label: 'Remove',
+        label: actLabels.removeSigningKey,
         of: key_id,
         question: () => ({
           title: `Remove the signing key ${key_id}?`,
@@ -44,7 +45,7 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
       }),
     )
   const removeAll = actButton(context, 'removeSigningKeys', {
-    label: 'Remove all keys',
+    label: actLabels.removeSigningKeys,
     question: () => ({
       title: `Remove all ${count} signing keys?`,
       text: 'Deliveries are not signed any more. A receiver that verifies them refuses them.',
@@ -65,7 +66,7 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
     return `Copy the key ${added.key_id} now: it cannot be shown again.`
   }
   const form = callForm(
-    { submit: 'Add a signing key', send: add, kind: 'makes', others: [removeAll] },
+    { submit: actLabels.addSigningKey, send: add, kind: 'makes', others: [removeAll] },
     fieldElement('Type', type),
     overlap.root,
   )

@@ -2,6 +2,8 @@
  * The webhook of a queue: how it is set, a form that sets it, and a button that removes it. The server shows neither the URL nor a
  * secret, so the form begins empty and replaces the whole webhook.
  */
+import { plainText } from '../elements/field-error.ts'
+import { actLabels } from '../frame/act-labels.ts'
 import { wholeNumberOr, formatCount } from '../elements/format.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { actButton } from '../frame/act.ts'
@@ -63,7 +65,9 @@ function webhookForm(
     progress.say('The endpoint is verified…')
     try {
       const raw = JSON.stringify(wantedWebhook(new FormData(form.root)))
-      const { description } = await api.call('setWebhook', ofQueue(queue, {}), { raw }).catch(ofUrl)
+      const { description } = await api
+        .call('setWebhook', ofQueue(queue, {}), { raw })
+        .catch(ofField)
       form.root.reset()
       toast(`${description}.`)
       await onChanged()
@@ -74,7 +78,7 @@ function webhookForm(
   }
   let drop = checkField('', dropText)
   const removal = actButton(context, 'deleteWebhook', {
-    label: 'Remove the webhook',
+    label: actLabels.deleteWebhook,
     question: () => {
       drop = checkField('drop_pending_updates', dropText)
       return {
@@ -84,11 +88,11 @@ function webhookForm(
       }
     },
     input: () => ofQueue(queue, { drop_pending_updates: drop.input.checked }),
-    said: ({ description }) => `${description}.`,
+    said: () => 'The webhook is removed.',
     after: onChanged,
   })
   const form = callForm(
-    { submit: 'Set the webhook', send: set, others: [removal] },
+    { submit: actLabels.setWebhook, send: set, others: [removal] },
     ...fieldElements(),
     progress.root,
   )
@@ -100,12 +104,18 @@ function webhookForm(
 
 const dropText = 'Drop the updates that wait'
 
-/** An endpoint that is refused is what its URL leads to, unless the error names another field. */
-function ofUrl(error: unknown): never {
-  const isOfUrl = error instanceof ApiError && error.code === 'BAD_WEBHOOK'
-  throw isOfUrl && !error.message.includes(': expected')
-    ? new Error(`url: ${error.message}`)
-    : error
+/** The field that a refusal in the words of the bot API is about; others are about where the URL leads to. */
+const fieldsOfErrors = [
+  ['secret token', 'secret_token'],
+  ['IP address', 'ip_address'],
+  ['certificate is', 'certificate'],
+] as const
+
+function ofField(error: unknown): never {
+  if (!(error instanceof ApiError) || error.message.includes(': expected')) throw error
+  const [, named] = fieldsOfErrors.find(([words]) => error.message.includes(words)) ?? []
+  const name = named ?? (error.code === 'BAD_WEBHOOK' ? 'url' : undefined)
+  throw name === undefined ? error : new Error(`${name}: ${plainText(error.message)}`)
 }
 
 function fieldElements(): readonly HTMLElement[] {

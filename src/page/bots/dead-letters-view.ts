@@ -34,7 +34,7 @@ export function deadLettersView(context: PageContext): PageView {
   const waiting = waitingFor()
   const none = emptyState({
     title: 'No dead letters.',
-    text: 'An update that a webhook rejects for good, or that expires before it is delivered, is kept here, and can be delivered again.',
+    text: 'An update that a webhook refuses for good, or that expires before it is delivered, is kept here, and can be delivered again.',
     isHidden: true,
   })
   const table = dataTable('Bots with dead letters', columns)

@@ -1,4 +1,5 @@
 /** A cause of trouble as a line: what is wrong, with which bots, how many updates wait, and what helps. */
+import { actLabels } from '../frame/act-labels.ts'
 import { badge, type PagePart } from '../elements/page-part.ts'
 import {
   buttonElement,
@@ -101,7 +102,7 @@ function rowOfBot(
   const queue = { botId: String(id), isTest: false }
   const curve = pendingCurve(ofRow, queue)
   const act = (action: QueueAction) => () => void actOnQueue(context, queue, action).then(onActed)
-  const deliver = buttonElement('Deliver now', act('retryBot'), { of: id })
+  const deliver = buttonElement(actLabels.retryBot, act('retryBot'), { of: id })
   const pause = buttonElement('Pause', act('pauseBot'), { of: id, style: 'quiet small' })
   const row = causeRow({
     curve: curve.root,

@@ -2,6 +2,8 @@
  * What the search of the page finds: bots, pages, and on the page of a bot what can be done with that. Bots are found by the server;
  * what a key may not see or do is not offered.
  */
+import { actLabels } from './act-labels.ts'
+import { focusQuery } from './focus-query.ts'
 import { errorText } from '../elements/messages.ts'
 import { formatCount, shardsText } from '../elements/format.ts'
 import { actOnQueue, type QueueAction, stateOf } from '../elements/state-head.ts'
@@ -40,7 +42,9 @@ export function paletteSource(
   const ask = async (text: string): Promise<PaletteAnswer> => {
     const search = searchOf(text)
     const [found] = await Promise.all([findBots(context, search), ofBot?.read()])
-    return { entries: [...found.entries, ...known(text)], note: found.note }
+    const entries = [...found.entries, ...known(text)]
+    const isNothing = entries.length === 0 && found.note === ''
+    return { entries, note: isNothing ? nothingText(text.trim()) : found.note }
   }
   return { ask, known }
 }
@@ -76,12 +80,22 @@ function foundIn(
   const count = `${formatCount(bots.length)}${bots.length === botsAskedMax ? ' or more' : ''}`
   const rest = bots.length > best.length ? [linkEntry(`Show all ${count} bots`, all)] : []
   const lack = missing.length === 0 ? '' : ` The bots of ${shardsText(missing)} are missing.`
-  return { entries: [...best, ...rest], note: `${countText(bots.length, count, search)}${lack}` }
+  return { entries: [...best, ...rest], note: `${countText(bots.length, count)}${lack}`.trim() }
 }
 
-function countText(found: number, count: string, search: string): string {
-  if (found === 0) return `No bot matches “${search}”.`
+function countText(found: number, count: string): string {
+  if (found === 0) return ''
   return found === 1 ? '1 bot.' : `${count} bots.`
+}
+
+/** Chosen: what fits into a line of a phone beside the words. */
+const quotedMax = 24
+
+/** The text is of any script, so its direction ends with it. */
+function nothingText(text: string): string {
+  const letters = Array.from(text)
+  const quoted = letters.length > quotedMax ? `${letters.slice(0, quotedMax).join('')}…` : text
+  return `Nothing matches “\u2068${quoted}\u2069”.`
 }
 
 function botEntry(bot: ListedBotShape): PaletteEntry {
@@ -122,24 +136,27 @@ function commandsOf(
 ): readonly PaletteEntry[] {
   const { mode, paused, parked_keys: parked } = stateOf(bot, queue)
   const note = `${bot.first_name} @${bot.username}${queue.isTest ? ', /test/ queue' : ''}`
-  const act = (label: string, action: QueueAction): PaletteEntry => ({
-    label,
+  const act = (action: Exclude<QueueAction, object>): PaletteEntry => ({
+    label: actLabels[action],
     note,
     kind: 'Do',
     act: () => void actOnQueue(context, queue, action),
   })
-  const tab = (label: string, name: BotTab): PaletteEntry => ({
-    ...linkEntry(label, botHash(queue, name)),
+  const tab = (label: string, name: BotTab, focus = ''): PaletteEntry => ({
+    ...linkEntry(label, `${botHash(queue, name)}${focus}`),
     note,
   })
   const isWebhook = mode === 'webhook'
   const other = botHash({ ...queue, isTest: !queue.isTest })
   const wanted: readonly (readonly [PaletteEntry, boolean])[] = [
-    [act('Resume deliveries', 'resumeBot'), paused && context.may('manage')],
-    [act('Pause deliveries', 'pauseBot'), isWebhook && !paused && context.may('manage')],
-    [act('Deliver now', 'retryBot'), parked > 0 && !paused && context.may('manage')],
-    [tab('Push a test update…', 'try'), context.may('push')],
-    [tab('Check the endpoint…', 'try'), isWebhook && context.may('manage')],
+    [act('resumeBot'), paused && context.may('manage')],
+    [act('pauseBot'), isWebhook && !paused && context.may('manage')],
+    [act('retryBot'), parked > 0 && !paused && context.may('manage')],
+    [tab(`${actLabels.pushUpdate}…`, 'try', focusQuery('push')), context.may('push')],
+    [
+      tab(`${actLabels.checkWebhook}…`, 'try', focusQuery('check')),
+      isWebhook && context.may('manage'),
+    ],
   ]
   return [
     ...wanted.flatMap(([entry, isOffered]) => (isOffered ? [entry] : [])),
@@ -154,6 +171,8 @@ function linkEntry(label: string, href: string): PaletteEntry {
   return { label, kind: 'Go to', act: () => goToHash(href) }
 }
 
+/** The reader may be there already, and have left the field that the address names. */
 function goToHash(href: string): void {
-  location.hash = href
+  if (location.hash === href) window.dispatchEvent(new HashChangeEvent('hashchange'))
+  else location.hash = href
 }

@@ -1,4 +1,5 @@
 /** The page of a bot for its owner, who has a link and no key: its state, its updates, and what the link permits beside. */
+import { actLabels } from '../frame/act-labels.ts'
 import { activityTab, updatesTab } from '../bot/tabs.ts'
 import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
@@ -95,7 +96,7 @@ function testPanel({ api, poll }: PageContext, queue: BotQueueName, maySee: bool
       watched.attempted(attempts)
     })
   }
-  const send = buttonElement('Push a test update', () => result.run(push), { style: 'primary' })
+  const send = buttonElement(actLabels.pushTestUpdate, () => result.run(push), { style: 'primary' })
   const about = 'A message that says that it is a test, from your bot in a chat with itself.'
   return cardElement(
     'Test update',

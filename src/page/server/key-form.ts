@@ -1,4 +1,5 @@
 /** The form that makes a key of the private API. */
+import { actLabels } from '../frame/act-labels.ts'
 import { callForm } from '../elements/call-form.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { durationChoice, fieldElement, textField } from '../elements/fields.ts'
@@ -34,7 +35,7 @@ export function keyForm(
     return ''
   }
   const form = callForm(
-    { submit: 'Create', send: create, kind: 'makes' },
+    { submit: actLabels.createKey, send: create, kind: 'makes' },
     fieldElement('Name', textField('name')),
     fieldElement('Ids of its bots, with commas', textField('bots', 'all bots')),
     life.root,
@@ -53,7 +54,7 @@ export function keyForm(
       ...scopes.map(scopeOf),
     ),
   )
-  return cardElement('Create a key', form.root)
+  return cardElement('A new key', form.root)
 }
 
 function scopeOf([scope, text]: (typeof scopes)[number]): HTMLElement {

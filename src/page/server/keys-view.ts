@@ -1,4 +1,5 @@
-/** The keys of the private API: listed, made, rotated and revoked. A key is shown once, until the reader leaves the page. */
+/** The keys of the private API: listed, created, rotated and revoked. A key is shown once, until the reader leaves the page. */
+import { actLabels } from '../frame/act-labels.ts'
 import { actButton } from '../frame/act.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import { secretField } from '../elements/copy-text.ts'
@@ -86,13 +87,13 @@ function keyButtons(
   let overlap = overlapField('The old secret')
   return buttonsElement(
     actButton(context, 'rotateKey', {
-      label: 'Rotate',
+      label: actLabels.rotateKey,
       of: name,
       question: () => {
         overlap = overlapField('The old secret')
         return {
-          title: `Give the key ${name} a new secret?`,
-          text: 'Its programs need the new secret before the old one ends.',
+          title: `Rotate the key ${name}?`,
+          text: 'It gets a new secret. Its programs need that before the old one ends.',
           fields: overlap.root,
         }
       },
@@ -100,11 +101,11 @@ function keyButtons(
       after: onRotated,
     }),
     actButton(context, 'revokeKey', {
-      label: 'Revoke',
+      label: actLabels.revokeKey,
       of: name,
       question: () => ({
         title: `Revoke the key ${name}?`,
-        text: 'It and all keys that it has made end, with their streams and sessions, and cannot be restored.',
+        text: 'It and all keys that it has created end, with their streams and sessions, and cannot be restored.',
       }),
       input: () => ({ key_id }),
       said: (change) => withDelay(`The key ${name} is revoked.`, change),

@@ -1,4 +1,5 @@
 /** Dead letters by their reasons: a line for each, which opens to the bots that have them, and delivers them again. */
+import { actLabels } from '../frame/act-labels.ts'
 import { ifOlder } from '../frame/api-client.ts'
 import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
 import { type Column, dataTable } from '../elements/data-table.ts'
@@ -48,7 +49,7 @@ export function deadLetterGroups<Read extends Sums>(
   const progress = progressLine()
   const again = (group: DeadGroupShape): Child =>
     buttonElement(
-      'Deliver these again',
+      actLabels.startReplay,
       () => void deliverAgain(context, group, progress).then(acted),
       { of: reasonText(group), style: 'small' },
     )

@@ -42,6 +42,8 @@ export interface UpdateFilters {
   readonly fields: readonly HTMLElement[]
   /** Returns what is selected; undefined if a field has what can select nothing, and says so. */
   readonly selection: () => UpdateSelection | undefined
+  /** The field for a chat, a user or an ordering key. */
+  readonly whose: HTMLInputElement
   /** What the address keeps of them. */
   readonly address: () => Readonly<Record<string, string>>
 }
@@ -75,8 +77,7 @@ export function updateFilters(
     value: asked.get('ordering_key'),
     onchange: changed,
   })
-  const times = element('label', {}, 'From', from)
-  const ends = element('label', {}, 'Until', to)
+  const [times, ends] = [element('label', {}, 'From', from), element('label', {}, 'Until', to)]
   const askedType = (hasTypes && asked.get('type')) || ''
   showTypes(askedType === '' ? [] : [askedType])
   const kept = { state, type, pushed: span, from, until: to }
@@ -114,6 +115,7 @@ export function updateFilters(
         ...timesOf(span.value, { nowS: clock.nowMs() / 1_000, from: from.value, to: to.value }),
       }
     },
+    whose: key.input,
     address: () => ({
       ...Object.fromEntries(Object.entries(kept).map(([name, { value }]) => [name, value])),
       ordering_key: key.input.value.trim(),

@@ -1,4 +1,5 @@
 /** One update: what became of it, step by step, its payload, and what can be done with it. */
+import { actLabels } from '../frame/act-labels.ts'
 import { updateIn } from '../../api/update-in.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import { attemptFacts } from '../bot/attempts-panel.ts'
@@ -38,10 +39,10 @@ export function updatePanel(
   let shown = ''
   const acts = updateActs(context, { queue, updateId, updateOf: () => update })
   const run = (act: () => Promise<string>) => () => result.run(act)
-  const again = buttonElement('Deliver again', run(acts.sendAgain), { style: 'primary' })
+  const again = buttonElement(actLabels.replayUpdate, run(acts.sendAgain), { style: 'primary' })
   const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
-  const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
-  const deliver = buttonElement('Deliver now', run(acts.deliverNow))
+  const drop = buttonElement(actLabels.dropUpdate, run(acts.drop), { style: 'danger' })
+  const deliver = buttonElement(actLabels.retryBot, run(acts.deliverNow))
   // The command needs a key, which the holder of a link to the owner's page does not have.
   copy.hidden = !may('read')
   again.hidden = true
@@ -144,7 +145,7 @@ interface UpdateActs {
   readonly sendAgain: () => Promise<string>
   readonly copyAsCurl: () => Promise<string>
   readonly deliverNow: () => Promise<string>
-  readonly remove: () => Promise<string>
+  readonly drop: () => Promise<string>
 }
 
 interface ActedOn {
@@ -166,7 +167,7 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
       const isWanted = await ask({
         title: `Deliver update ${updateId} again?`,
         text: 'It gets a new id, after everything that is pending. The bot gets its contents once more.',
-        action: 'Deliver again',
+        action: actLabels.replayUpdate,
       })
       if (!isWanted) return ''
       const pushed = await pushAgain(context, queue, update)
@@ -182,19 +183,19 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
       document.body.append(field)
       const isCopied = await copyText(field)
       field.remove()
-      toast(isCopied ? 'Copied. Set $KEY to a key of scope push.' : 'The browser refused to copy.')
+      toast(isCopied ? 'Copied. Set $KEY to a key of scope push.' : 'The browser did not copy it.')
       return ''
     },
-    async remove() {
+    async drop() {
       const isWanted = await ask({
-        title: `Remove update ${updateId}?`,
-        text: `It was pushed on ${formatExact(updateOf()?.accepted ?? 0)}. What is removed cannot be restored.`,
-        action: 'Remove it',
+        title: `Drop update ${updateId}?`,
+        text: `It was pushed on ${formatExact(updateOf()?.accepted ?? 0)}. What is dropped cannot be restored.`,
+        action: 'Drop it',
         isDanger: true,
       })
       if (!isWanted) return ''
       await api.call('dropUpdate', { ...ofQueue(queue, {}), update_id: updateId })
-      toast(`Update ${updateId} is removed.`)
+      toast(`Update ${updateId} is dropped.`)
       location.hash = botHash(queue, 'updates')
       return ''
     },

@@ -2,7 +2,8 @@
  * The updates of a queue: those that wait, those that are kept after they left, and dead letters, with filters, the newest first.
  * One call of the server reads a bounded number of updates, so a page may be short although others follow.
  */
-import { badgeElement, timeElement } from '../elements/page-part.ts'
+import { actLabels } from '../frame/act-labels.ts'
+import { badgeElement, type PagePart, timeElement } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
@@ -13,7 +14,12 @@ import { botHash } from '../frame/page-route.ts'
 import { replaysPanel } from '../bot/replays-panel.ts'
 import type { UpdateShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
-import { updateFilters, type UpdateSelection, updateTones } from './update-filters.ts'
+import {
+  type UpdateFilters,
+  updateFilters,
+  type UpdateSelection,
+  updateTones,
+} from './update-filters.ts'
 import { waitingFor } from '../elements/waiting.ts'
 import { excerptColumns } from './excerpt-columns.ts'
 
@@ -35,23 +41,11 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   const newest = buttonElement('Newest', () => turn(beforeAll), { style: 'quiet' })
   const older = buttonElement('Older', () => turn(next ?? beforeAll), { style: 'quiet' })
   const replays = replaysPanel(context, queue)
-  const replay = buttonElement('Deliver these again', () =>
-    result.run(() => replays.start(filters.selection() ?? {})),
-  )
-  const erase = buttonElement(
-    'Erase these',
-    () => result.run(() => eraseKey(context, queue, erasedBy(filters.selection()))),
-    { style: 'danger' },
-  )
-  const showActs = (): void => {
-    const selected = filters.selection()
-    const { state, ordering_key: key, user } = selected ?? {}
-    // A job of the server selects by keys, and not by whom the updates name.
-    const isReplayed = selected !== undefined && state !== 'pending' && user === undefined
-    replay.hidden = !may('replay') || !isReplayed
-    erase.hidden = !may('manage') || (key === undefined && user === undefined)
-  }
-  showActs()
+  const acts = selectionActs(context, filters, {
+    replay: () => result.run(() => replays.start(filters.selection() ?? {})),
+    erase: () => result.run(() => eraseKey(context, queue, erasedBy(filters.selection()))),
+  })
+  acts.show()
   const table = dataTable('Updates', columnsOf(clock, queue))
 
   async function refresh(): Promise<string> {
@@ -81,7 +75,7 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
 
   function ask(): void {
     keepQuery(filters.address())
-    showActs()
+    acts.show()
     turn(beforeAll)
   }
 
@@ -91,10 +85,64 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   }
 
   const hurry = poll(pauseMs, () => refresh().then(result.say), waiting)
-  const buttons = buttonsElement(newest, older, replay, erase)
+  const buttons = buttonsElement(newest, older, ...acts.buttons)
   const controls = element('div', { class: 'controls' }, ...filters.fields, buttons)
-  const list = cardElement('Updates', controls, result.root, waiting.root, none, table.root)
+  const list = cardElement(
+    'Updates',
+    controls,
+    acts.offer,
+    result.root,
+    waiting.root,
+    none,
+    table.root,
+  )
   return element('div', {}, replays.root, list)
+}
+
+interface SelectionActs {
+  readonly buttons: readonly HTMLElement[]
+  readonly offer: HTMLElement
+  /** Call this when the filters select others. */
+  readonly show: () => void
+}
+
+/** What is done with all updates that the filters select. */
+function selectionActs(
+  { may }: PageContext,
+  filters: UpdateFilters,
+  act: { readonly replay: () => void; readonly erase: () => void },
+): SelectionActs {
+  const replay = buttonElement(actLabels.startReplay, act.replay)
+  const erase = buttonElement('Erase these', act.erase, { style: 'danger' })
+  const byKey = keyOffer((key) => {
+    filters.whose.value = key
+    filters.whose.dispatchEvent(new Event('change'))
+  })
+  const show = (): void => {
+    const selected = filters.selection()
+    const { state, ordering_key: key, user } = selected ?? {}
+    const mayReplay = may('replay') && selected !== undefined && state !== 'pending'
+    // A job of the server selects by keys, and not by whom the updates name.
+    replay.hidden = !mayReplay || user !== undefined
+    byKey.show(mayReplay ? user : undefined)
+    erase.hidden = !may('manage') || (key === undefined && user === undefined)
+  }
+  return { buttons: [replay, erase], offer: byKey.root, show }
+}
+
+/** A replay selects by ordering keys. That of a chat, which most updates have, is offered in place of its id. */
+function keyOffer(choose: (key: string) => void): PagePart<string | undefined> {
+  const root = element('p', { class: 'controls faint', hidden: true })
+  const show = (id: string | undefined): void => {
+    root.hidden = id === undefined
+    if (id === undefined) return
+    const key = `chat.id=${id}`
+    root.replaceChildren(
+      'Only updates of one ordering key can be delivered again together.',
+      buttonElement(`Choose ${key}`, () => choose(key), { style: 'small' }),
+    )
+  }
+  return { root, show }
 }
 
 function erasedBy({ user, ordering_key: key = '' }: UpdateSelection = {}): Erased {
