@@ -37,7 +37,7 @@ test('each command that the page offers to copy is taken as it is', () => {
 test('a command that the program would refuse is found', () => {
   for (const command of [
     '--retain 1d',
-    'serve --retain-bytes 64M',
+    'serve --retain-bytes 64Q',
     'keys create',
     'bots list --x',
   ]) {
