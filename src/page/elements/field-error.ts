@@ -44,11 +44,11 @@ function askedOf(kind: FieldKind, rest: string): string {
   const text = rest
     .replace(/^expected /, 'Enter ')
     .replace('a string of at most', 'at most')
-    .replace(/ from (\d+) to 9007199254740991\b/, ' of $1 or more')
+    .replace(/ from (\d{1,16}) to 9007199254740991\b/, ' of $1 or more')
     .replace(/(,?) or null\b/, '$1 or nothing')
     // What is missing needs no naming, and a list is there to be seen.
-    .replace(/, got (?:none|""|null|a list of \d+)(?=\.?$)/, '')
-    .replace(/, got a value of (\d+) characters/, ', not $1')
+    .replace(/, got (?:none|""|null|a list of \d{1,5})(?=\.?$)/, '')
+    .replace(/, got a value of (\d{1,9}) characters/, ', not $1')
     .replace(/, got /, ', not ')
   return kind === 'duration' || kind === 'size' ? inUnits(kind, text) : text
 }
@@ -59,11 +59,11 @@ function inUnits(kind: 'duration' | 'size', text: string): string {
     kind === 'duration' ? (['a time', formatAge] as const) : (['a size', formatBytes] as const)
   return text
     .replace(
-      /a whole number from (\d+) to (\d+)/,
+      /a whole number from (\d{1,16}) to (\d{1,16})/,
       (_all, least: string, most: string) =>
         `${what} from ${format(Number(least))} to ${format(Number(most))}`,
     )
-    .replace(/, not \d+$/, '')
+    .replace(/, not \d{1,25}$/, '')
 }
 
 /** Says without the words of the protocol why a call has failed, of which a field may be the reason. */
