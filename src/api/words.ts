@@ -316,7 +316,7 @@ export function overlap(maximum: number) {
 export function duration(
   ...said: Said<TNumberOptions & Readonly<Record<'minimum' | 'maximum', number>>>
 ): TInteger {
-  return shown('age', integer(...said))
+  return shown('duration', integer(...said))
 }
 
 /**
@@ -325,12 +325,12 @@ export function duration(
  *
  *     time    seconds since 1970, as a date        ms      milliseconds, of which the head of a column says it
  *     age     seconds, as the largest unit         rate    per second, which the head of a column says shorter
- *     bytes   as the largest unit
+ *     bytes   as the largest unit                  duration  seconds that somebody has chosen, exactly
  *     name    a text that may be cut                reason  a text that is never cut, and has lines of its own
  *
  * A field that may be null may have a word for that, such as `all`. Any other number, such as an id, is shown as its digits.
  */
-export type ShownAs = 'time' | 'age' | 'bytes' | 'ms' | 'rate' | 'name' | 'reason'
+export type ShownAs = 'time' | 'age' | 'duration' | 'bytes' | 'ms' | 'rate' | 'name' | 'reason'
 
 const shownAs = Symbol('shownAs')
 

@@ -118,10 +118,15 @@ export function withNewOptions(earlier: Config): Config {
   return { ...earlier, ...Object.fromEntries(defaults) }
 }
 
-/** @param prefix - what stands before a name */
+/** @param prefix - what stands before each name, and is no part of what is alike */
 function meantBy(given: string, names: readonly string[], prefix = ''): string {
+  if (!given.startsWith(prefix)) return ''
   const name = given.slice(prefix.length, optionShownLengthMax)
-  return given.startsWith(prefix) ? adviceFor(name, names, prefix) : ''
+  return adviceFor(
+    name,
+    names.map((each) => each.replace(prefix, '')),
+    prefix,
+  )
 }
 
 function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
@@ -136,7 +141,7 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     const name = names.get(variable)
     if (name === undefined) {
       const shownName = variable.slice(0, optionShownLengthMax)
-      const meant = meantBy(shownName, [...names.keys()])
+      const meant = meantBy(shownName, [...names.keys()], 'POSTBOTE_')
       problems.push(`${shownName}: unknown environment variable${meant}; see --help`)
     } else if (text !== '') given.set(name, { source: variable, text })
   }

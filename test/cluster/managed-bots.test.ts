@@ -296,9 +296,9 @@ test('bots set changes names and settings, with headers from a file, and needs s
       0,
       [
         `validate is telegram for bot ${id}`,
-        `default_ttl is 60 for bot ${id}`,
-        `retry_delays is [0,5] for bot ${id}`,
-        `headers is ["Authorization","X-A"] for bot ${id}`,
+        `default_ttl is 1m for bot ${id}`,
+        `retry_delays is 0s,5s for bot ${id}`,
+        `headers is Authorization,X-A for bot ${id}`,
         '',
       ].join('\n'),
       '',
@@ -308,7 +308,7 @@ test('bots set changes names and settings, with headers from a file, and needs s
   assert.equal(code, 0)
   assert.doesNotMatch(out, /default_ttl/)
   const [, shown] = await command(server, ['bots', 'show', id])
-  assert.match(shown, /^retry_delays +0,5$/m)
+  assert.match(shown, /^retry_delays +0s,5s$/m)
   assert.doesNotMatch(shown, /in-a-file|default_ttl/)
   assert.equal((await command(server, ['bots', 'set', id]))[0], 2)
   writeFileSync(file, 'X-in-a-file\n')

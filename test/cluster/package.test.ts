@@ -120,7 +120,7 @@ test('the package works when it is installed', async (t) => {
     const { stdout } = await run(command, ['--help'])
     assert.match(stdout, /^Usage: postbote COMMAND/)
     const { stdout: ofRepair } = await run(command, ['repair', '--help'])
-    assert.match(ofRepair, /^Usage:\n {2}postbote repair .*--rebuild/)
+    assert.match(ofRepair, /^Usage: postbote repair .*--rebuild/)
     assert.doesNotMatch(ofRepair, /--http-port/)
   })
 

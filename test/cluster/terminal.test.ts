@@ -138,6 +138,29 @@ test('bots show has what is wrong on top and fits a screen, and a list has each 
   }
 })
 
+test('webhook show says on top whether deliveries work, and an error is folded at its words', async () => {
+  const { at, ids } = await troubled()
+  const topOf = async (...args: string[]): Promise<string> => {
+    const { out } = await at(80, 'webhook', 'show', ...args)
+    return out.split('\n\n')[0]?.replaceAll('\n', ' ') ?? ''
+  }
+  assert.match(await topOf(`${ids.failing}`), /^bot 77000000001 @failing_\w+ is failing: .* 503 /)
+  assert.match(await topOf(`${ids.healthy}`), /^bot 4711 @healthy_\w+ is healthy/)
+  assert.match(await topOf(`${ids.polling}`), /^no webhook is set; bot 123 @polling_\w+ /)
+  assert.match(
+    await topOf(`${ids.failing}`, '--test'),
+    /^no webhook is set; bot \d+ @\w+ \/test\/ polls/,
+  )
+  const json = await at(80, 'webhook', 'show', `${ids.failing}`, '--json')
+  assert.equal(Object.keys(JSON.parse(json.out))[0], 'host')
+  const { err } = await at(40, 'bots', 'show', 'nobody')
+  assert.equal(
+    err.replaceAll('\n', ' ').trimEnd(),
+    (await at(undefined, 'bots', 'show', 'nobody')).err.trimEnd(),
+  )
+  for (const line of err.split('\n')) assert(line.length <= 40, line)
+})
+
 test('a list is CSV or JSON if that is asked for, and has the columns that were chosen', async () => {
   const { at, ids } = await troubled()
   const csv = await at(80, 'bots', 'list', '--output=csv')
@@ -169,7 +192,7 @@ test('a list is CSV or JSON if that is asked for, and has the columns that were 
     [['--json', '--columns=mode'], /^postbote: --columns: expected none with JSON/],
     [['--output=xml'], /^postbote: --output: expected one of table, json, csv, got "xml"\n$/],
   ] as const) {
-    const { code, out, err } = await at(80, 'bots', 'list', ...args)
+    const { code, out, err } = await at(undefined, 'bots', 'list', ...args)
     assert.deepEqual([code, out], [2, ''])
     assert.match(err, problem)
   }

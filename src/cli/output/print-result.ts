@@ -3,6 +3,7 @@ import { counted } from '../../kit/text/counted.ts'
 import { visibleJson } from '../../kit/text/visible.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import { harmless } from './text-table.ts'
+import { foldText } from './width-of.ts'
 import { View } from './view.ts'
 
 /**
@@ -43,9 +44,11 @@ export function tellMore(call: CommandCall, text: string): void {
   if (View.of(call).form === 'table') tell(text)
 }
 
-/** Writes a line about the result for people, which is no part of it. */
+/** Writes a sentence about the result for people, which is no part of it. On a terminal, no word of it is broken. */
 export function tell(text: string): void {
-  process.stderr.write(`${harmless(text)}\n`)
+  const { isTTY, columns } = process.stderr
+  const lines = isTTY && columns > 0 ? foldText(harmless(text), columns) : [harmless(text)]
+  for (const line of lines) process.stderr.write(`${line}\n`)
 }
 
 /** Fields of results that say what a call has not reached, and are told beside the result. */

@@ -1,6 +1,7 @@
 /** How values of the private API are shown in tables, as the schemas of their fields say (`shown` of api/words.ts). Pure. */
 import { type TSchema, Type } from 'typebox'
 import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
+import { durationText } from '../../config/duration.ts'
 import { unreachable } from '../../kit/errors.ts'
 import { isoText, utcText } from '../../kit/clock.ts'
 import { gib, kib, mib } from '../../kit/limits.ts'
@@ -29,7 +30,8 @@ export function fieldCell(schema: TSchema, value: unknown, nowMs?: number): stri
   if (typeof value !== 'object') return cell(value)
   if (Array.isArray(value)) {
     if (value.length === 0) return 'none'
-    return value.every((each) => typeof each !== 'object') ? value.map(cell).join(',') : cell(value)
+    if (value.some((each) => typeof each === 'object')) return cell(value)
+    return value.map((each) => fieldCell(itemOf(schema), each, nowMs)).join(',')
   }
   const fields = Object.entries(value).filter(
     ([name, each]) => nowMs === undefined || saysSomething(fieldOf(schema, name), each),
@@ -52,6 +54,8 @@ function numberText(as: ShownAs, value: number, nowMs: number | undefined): stri
       return timeText(value, nowMs)
     case 'age':
       return ageText(value)
+    case 'duration':
+      return durationText(value)
     case 'bytes':
       return bytesText(value)
     case 'ms':
@@ -215,6 +219,12 @@ export function fieldOf(schema: TSchema, field: string): TSchema {
     if (found !== undefined) return found
   }
   return Type.Unknown()
+}
+
+/** Returns the schema of the items of a list. */
+function itemOf(schema: TSchema): TSchema {
+  const list = choicesOf(schema).find((each) => Type.IsArray(each))
+  return list?.items ?? Type.Unknown()
 }
 
 function asOf(schema: TSchema): ShownAs | undefined {

@@ -268,7 +268,7 @@ function kindOf(schema: TSchema): Kind<unknown> {
   const bound = (name: 'minimum' | 'maximum' | 'minItems'): number =>
     Number(Object.entries(schema).find(([key]) => key === name)?.[1])
   if (isTime(schema)) return timePoint(systemClock)
-  if (shownAsOf(schema) === 'age') return span(bound('minimum'), bound('maximum'))
+  if (shownAsOf(schema) === 'duration') return span(bound('minimum'), bound('maximum'))
   if (Type.IsUnion(schema)) return orNone(kindOf(schema.anyOf[0] ?? Type.Unknown()), null)
   if (Type.IsArray(schema)) return listOf(kindOf(schema.items), bound('minItems'))
   if (Type.IsBoolean(schema)) return onOff

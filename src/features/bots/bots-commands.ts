@@ -10,7 +10,7 @@ import type { CommandCall } from '../../cli/commands/command-call.ts'
 import { messageOf } from '../../kit/errors.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import type { View } from '../../cli/output/view.ts'
-import { cell, type FieldPair, fieldPairs } from '../../cli/remote/cells.ts'
+import { fieldCell, fieldOf, type FieldPair, fieldPairs } from '../../cli/remote/cells.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
@@ -109,9 +109,11 @@ export const botsCommands: readonly ParsedCommand[] = [
       }
       const api = await privateApiOf(call)
       const result = await api.call(botOperations.changeBot, { ...input, body })
+      const schema = botOperations.changeBot.result()
       printResult(call, result, ({ bot_id: id, ...settings }) =>
         Object.entries(settings).map(
-          ([name, value]) => `${name} is ${value === null ? 'none' : cell(value)} for bot ${id}`,
+          ([name, value]) =>
+            `${name} is ${value === null ? 'none' : fieldCell(fieldOf(schema, name), value)} for bot ${id}`,
         ),
       )
     },

@@ -9,7 +9,7 @@ export function healthSentence(bot: BotState, isTest = false): string {
   const { paused, health, health_reason: reason } = isTest ? bot.test : bot
   const who = `bot ${bot.bot_id} @${bot.username}${isTest ? ' /test/' : ''}`
   const word = paused ? 'paused' : health
-  const state = word === null ? 'has no webhook' : `is ${word}`
+  const state = word === null ? 'polls' : `is ${word}`
   if (reason === null) return `${who} ${state}`
   return word !== null && reason.startsWith(word)
     ? `${who} is ${reason}`

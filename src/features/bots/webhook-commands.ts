@@ -87,5 +87,5 @@ function webhookSentence(
   isTest = false,
 ): string {
   const sentence = healthSentence(bot, isTest)
-  return host === null ? `no webhook; ${sentence}` : sentence
+  return host === null ? `no webhook is set; ${sentence}` : sentence
 }

@@ -167,7 +167,7 @@ function ownBound(maximum: number, description: string) {
 
 function retentionState() {
   const inEffect = is.object({
-    retain: is.age('Seconds.'),
+    retain: is.shown('duration', is.count('Seconds.')),
     retain_bytes: is.bytes('Bytes.'),
   })
   return is.named('RetentionState', 'What was set, on disk, what follows, and what is kept.', {

@@ -7,8 +7,10 @@ import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { fieldCell } from '../../cli/remote/cells.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
+import { printResult } from '../../cli/output/print-result.ts'
+import type { View } from '../../cli/output/view.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
+import { remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines, underSentence } from '../../cli/remote/result-lines.ts'
 
 const tokenFileOption = {
@@ -38,27 +40,24 @@ export const relayCommands: readonly ParsedCommand[] = [
       const api = await privateApiOf(call)
       const { from = '' } = input.body ?? {}
       const result = await api.call(relayOperations.setRelay, { ...input, body: { from, token } })
-      printCall(call, relayOperations.setRelay, result, input)
+      printResult(call, result, relayLines)
     },
   }),
-  remoteCommand(relayOperations.getRelay, {
-    lines: (relay, view) =>
-      underSentence(
-        relaySentence(relay, view.nowMs),
-        view,
-        resultLines(relayOperations.getRelay, relay, view),
-      ),
-  }),
+  remoteCommand(relayOperations.getRelay, { lines: relayLines }),
   remoteCommand(relayOperations.removeRelay, {
     sentence: 'ends the relay of a bot; what was relayed stays',
   }),
 ]
 
+type Relay = ResultOf<typeof relayOperations.getRelay>
+
+function relayLines(relay: Relay, view: View): readonly string[] {
+  const lines = resultLines(relayOperations.getRelay, relay, view)
+  return underSentence(relaySentence(relay, view.nowMs), view, lines)
+}
+
 /** Whether it works, and when it did last, or will try again. */
-function relaySentence(
-  relay: ResultOf<typeof relayOperations.getRelay>,
-  nowMs: number | undefined,
-): string {
+function relaySentence(relay: Relay, nowMs: number | undefined): string {
   const cell = (field: 'last_update' | 'next_poll'): string =>
     fieldCell(relayOperations.getRelay.result().properties[field], relay[field], nowMs)
   const last = relay.last_update === null ? 'none came yet' : `the last came ${cell('last_update')}`

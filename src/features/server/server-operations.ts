@@ -204,6 +204,6 @@ function knownType() {
       is.text(),
       'The places of the ids in its payload from which ordering keys are derived.',
     ),
-    ttl: is.shown('age', is.integer('How many seconds its updates are worth delivering.')),
+    ttl: is.shown('duration', is.integer('How many seconds its updates are worth delivering.')),
   })
 }

@@ -49,6 +49,7 @@ class OwnProcess {
     this.stdout = isClosed ? closedPipe() : this.#writer('out')
     if (columns !== undefined) Object.assign(this.stdout, { isTTY: true, columns })
     this.stderr = this.#writer('err')
+    if (columns !== undefined) Object.assign(this.stderr, { isTTY: true, columns })
   }
 
   exit(code: number): never {

@@ -4,6 +4,8 @@ import { Type } from 'typebox'
 import {
   age,
   bytes,
+  duration,
+  list,
   ms,
   name,
   orNull,
@@ -29,6 +31,15 @@ test('an age is shown in the largest unit that leaves it at least two', () => {
     fieldCell(seconds, ageS),
   )
   assert.deepEqual(ages, ['0 s', '119 s', '2 min', '119 min', '2 h', '47 h', '2 d', '-'])
+})
+
+test('a duration that somebody has chosen is shown exactly, also in a list', () => {
+  const delay = duration({ minimum: 0, maximum: 9_999 })
+  assert.deepEqual(
+    [90, 3_600, 5_430].map((each) => fieldCell(delay, each)),
+    ['90s', '1h', '5430s'],
+  )
+  assert.equal(fieldCell(orNull(list(delay)), [10, 120]), '10s,2m')
 })
 
 test('bytes are shown in the largest unit that leaves them at least one', () => {

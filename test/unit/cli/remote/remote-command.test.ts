@@ -91,7 +91,7 @@ test('each field that is a time or a duration is an option that takes one as peo
     for (const [field, schema] of Object.entries(properties)) {
       const as = shownAsOf(schema)
       const taken = row?.options.find(({ name }) => name === field.replaceAll('_', '-'))
-      if (taken === undefined || (as !== 'time' && as !== 'age')) continue
+      if (taken === undefined || (as !== 'time' && as !== 'duration')) continue
       found.push(`${operation.command} --${taken.name}`)
       assert.notEqual(taken.kind.parse('10m'), refused, found.at(-1))
       assert.equal(taken.kind.parse('1700000000000'), refused, found.at(-1))
