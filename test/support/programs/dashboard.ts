@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { isQuickRun } from '../kit/drawn-runs.ts'
+import { isQuickRun, onlyWithAll } from '../kit/drawn-runs.ts'
 import type { EndingTest, Server } from '../server/server.ts'
 import { type Receiver, startSink, type WebhookSink } from '../webhook/webhook-sink.ts'
 
@@ -34,6 +34,14 @@ export const appearances = (['light', 'dark'] as const)
     ].map((screen) => ({ ...screen, colorScheme, name: `${colorScheme}-${screen.size}` })),
   )
   .filter(({ name }) => !isQuickRun || name === 'light-wide' || name === 'dark-phone')
+
+/** For `skip` of a test in a color scheme and a width: the quick half leaves out what is not in `appearances` then. */
+export function otherAppearance(colorScheme: string, width: number): string | false {
+  const isSeen = appearances.some(
+    (each) => each.colorScheme === colorScheme && each.viewport.width === width,
+  )
+  return !isSeen && onlyWithAll('it has each size and each color scheme once')
+}
 
 const axeSource = readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
