@@ -132,9 +132,10 @@ export class DeliveryState {
     return this.#waiting.size + this.#ready.count('failed') + this.#hungry.failed.size
   }
 
-  /** The keys of these lanes, but of those whose turn has come: these wait no longer than a moment. */
+  /** The keys of these lanes. */
   *waitingKeys(): Iterable<string> {
     for (const { key } of this.#waiting.lanes) yield key
+    for (const { key } of this.#ready.of('failed')) yield key
     for (const { key } of this.#hungry.failed) yield key
   }
 

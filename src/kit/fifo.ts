@@ -15,6 +15,14 @@ export class Fifo<T> {
     return this.#items.length - this.#head
   }
 
+  /** The items, the oldest first. */
+  *[Symbol.iterator](): Iterator<T> {
+    for (let at = this.#head; at < this.#items.length; at++) {
+      const item = this.#items[at]
+      if (item !== undefined) yield item
+    }
+  }
+
   push(item: T): void {
     this.#items.push(item)
   }

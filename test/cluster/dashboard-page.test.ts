@@ -174,7 +174,7 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
   await page.getByRole('button', { name: 'Pause deliveries' }).click()
   await page.getByText('Paused by the operator.').waitFor()
   // The other bots of the test have the same one.
-  await page.getByText(/The username is also that of bot 1\d{4}, /).waitFor()
+  await page.getByRole('link', { name: /^Same username as \d+ other bots$/ }).waitFor()
   await page.getByRole('button', { name: 'Push' }).click()
   await page.getByText(/^Update \d+ is stored/).waitFor()
   await page.getByText(/\d+ {2}message {2}\d+ B/).waitFor()

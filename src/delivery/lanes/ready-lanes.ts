@@ -33,6 +33,11 @@ export class ReadyLanes {
     return this.#lanes[turn].length
   }
 
+  /** Returns the lanes that share a turn. */
+  of(turn: LaneTurn): Iterable<Lane> {
+    return this.#lanes[turn]
+  }
+
   push(lane: Lane): void {
     this.#lanes[lane.turn].push(lane)
   }

@@ -4,6 +4,7 @@ import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { checkPanel } from './check-panel.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
 import { element, setElementText } from '../elements/element.ts'
+import { formatCount } from '../elements/format.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
 import { botHash } from '../frame/page-route.ts'
@@ -54,7 +55,8 @@ function linksOf(queue: BotQueueName, note: HTMLElement): HTMLElement {
 
 /** The server takes a username that another bot has. Looks for one once. */
 function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
-  const root = element('span', { class: 'degraded', hidden: true })
+  const link = element('a', { class: 'degraded' })
+  const root = element('span', { hidden: true }, ' · ', link)
   let hasLooked = !seesAll
   const look = async ({ bot_id: id, username }: BotShape): Promise<void> => {
     const { bots } = await api.call('listBots', { query: { prefix: username, limit: 1_000 } })
@@ -62,10 +64,9 @@ function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
       (each) => each.bot_id !== id && each.username.toLowerCase() === username.toLowerCase(),
     )
     root.hidden = others.length === 0
-    const ids = others.slice(0, 10).map((each) => each.bot_id)
-    const text = `The username is also that of bot ${ids.join(', ')}.`
-    setElementText(root, ` · ${text}`)
-    root.title = text
+    const count = others.length === 1 ? 'another bot' : `${formatCount(others.length)} other bots`
+    setElementText(link, `Same username as ${count}`)
+    link.setAttribute('href', `#/?${new URLSearchParams({ search: username })}`)
   }
   const show = (bot: BotShape): void => {
     if (hasLooked) return

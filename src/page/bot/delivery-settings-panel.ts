@@ -61,7 +61,7 @@ function settingsFields(): SettingsFields {
   const cap = textField('connections_cap', 'no cap', 'numeric')
   const delays = textField('retry_delays', 'the usual ones', 'decimal')
   const ttl = amountField({
-    label: 'Updates live, if their producer says nothing, for',
+    label: 'Updates expire after',
     name: 'default_ttl',
     units: durationUnits,
     placeholder: 'default',

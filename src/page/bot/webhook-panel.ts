@@ -157,8 +157,6 @@ function factsOf(state: QueueShape | undefined, webhook: WebhookState | undefine
     ['Host', state?.webhook_host ?? '–'],
     ['Connections, at most', formatCount(state?.max_connections)],
     ...factsOfWebhook(webhook),
-    ['Keys that wait for a retry', formatCount(state?.parked_keys)],
-    ['Delivered since the worker started', formatCount(state?.deliveries.delivered)],
   ]
 }
 

@@ -111,8 +111,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
     showOldest(oldest, state.oldest_age)
     setElementText(letters, formatCount(state.dead_letters))
     setElementText(expired, formatCount(state.deliveries.expired))
-    setElementText(taken, takenText(state))
-    taken.title = takenText(state)
+    showHost(taken, takenText(state))
     failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))
     failure.title = state.last_error_message ?? ''
     curve.show(state.pending)
@@ -122,6 +121,13 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
 
 function tile(title: string, ...content: readonly HTMLElement[]): HTMLElement {
   return element('div', { class: 'tile' }, element('dt', {}, title), ...content)
+}
+
+/** A long name breaks after its dots, and not within a word. */
+function showHost(place: HTMLElement, host: string): void {
+  if (place.textContent === host) return
+  const parts = host.split(/(?<=[.:])/)
+  place.replaceChildren(...parts.flatMap((part) => [part, element('wbr')]))
 }
 
 function takenText({ mode, webhook_host: host, waiting_poll: isWaiting }: QueueShape): string {
