@@ -1,7 +1,7 @@
 /** What the dashboard says of bots in trouble: the cause once, in few lines, with numbers that agree, and of bots that are late. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Page, Route } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   appearances,
@@ -107,15 +107,30 @@ test('what the first page learns of troubles is in the navigation at once', {
 }, async (t) => {
   const { page } = await openOverview(t)
   await page.locator('.attention li').nth(1).waitFor()
-  await page.route(/\/v1\/summary/, async (route) => {
-    const response = await route.fetch()
-    const body = await response.json()
-    await route.fulfill({ json: { ...body, health: { ...body.health, behind: 7 } } })
-  })
+  await amend(page, /\/v1\/summary/, (body) => ({
+    ...body,
+    health: { ...body.health, behind: 7 },
+  }))
   const tile = page.getByRole('button', { name: '7 behind in the list' })
   await tile.waitFor()
   assert.equal(await page.locator('[data-count=troubled]').innerText(), `${failingIds.length + 8}`)
 })
+
+interface Answer {
+  readonly health: object
+}
+
+/** Changes what the server answers. */
+async function amend(page: Page, pattern: RegExp, change: (body: Answer) => object): Promise<void> {
+  await page.route(pattern, async (route) => {
+    try {
+      const response = await route.fetch()
+      await route.fulfill({ json: change((await response.json()) as Answer) })
+    } catch {
+      // The page was closed.
+    }
+  })
+}
 
 function refused(nth: number, host: string): object {
   return {
@@ -144,10 +159,10 @@ function manyTroubles(): readonly object[] {
 
 /** Has the server say that many bots fail. */
 async function tellManyTroubles(page: Page): Promise<void> {
-  await page.route(/\/v1\/summary/, async (route: Route) => {
-    const body = await (await route.fetch()).json()
-    await route.fulfill({ json: { ...body, health: { ...body.health, failing: 30 } } })
-  })
+  await amend(page, /\/v1\/summary/, (body) => ({
+    ...body,
+    health: { ...body.health, failing: 30 },
+  }))
   await page.route(/\/v1\/bots\?.*state=failing/, (route) =>
     route.fulfill({ json: { bots: manyTroubles() } }),
   )
@@ -263,10 +278,11 @@ const broken = { error: { code: 'STORE_UNAVAILABLE', message: 'The worker starts
 
 test('a bot that is well and late says so first, in a color of its own', { skip }, async (t) => {
   const { page } = await openOverview(t)
-  await page.route(new RegExp(`/v1/bots/${wellId}$`), async (route) => {
-    const body = await (await route.fetch()).json()
-    await route.fulfill({ json: { ...body, pending: 4, oldest_age: 190 } })
-  })
+  await amend(page, new RegExp(`/v1/bots/${wellId}$`), (body) => ({
+    ...body,
+    pending: 4,
+    oldest_age: 190,
+  }))
   await page.evaluate(`location.hash = '#/bots/${wellId}'`)
   const lead = page.getByText('4 updates wait, the oldest for 3 min.', { exact: true })
   await lead.waitFor()
