@@ -108,7 +108,7 @@ async function startReplay(
     Object.assign(unsure, { order: wanted, key: `page ${clock.nowMs()}` })
   await api.call('startReplay', { ...all, body: { ...order, idempotency_key: unsure.key } })
   unsure.order = undefined
-  toast(`${updates} are being delivered again.`)
+  toast(`${updates} ${count === 1 ? 'is' : 'are'} being delivered again.`)
   return ''
 }
 

@@ -164,7 +164,8 @@ export function searchField({ label, placeholder, value, ...on }: SearchFieldOpt
     said.hidden = text === ''
     setElementText(said, text)
     said.classList.toggle('error', isWrong)
-    input.setAttribute('aria-invalid', `${isWrong}`)
+    if (isWrong) input.setAttribute('aria-invalid', 'true')
+    else input.removeAttribute('aria-invalid')
   }
   // Within the label it would be part of the name of the field.
   const root = element('div', { class: 'field' }, element('label', {}, label, input), said)

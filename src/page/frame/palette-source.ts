@@ -35,9 +35,9 @@ export function paletteSource(
   const ofBot = route.page === 'bot' ? botCommands(context, route.queue) : undefined
   const known = (text: string): readonly PaletteEntry[] => [
     ...updateEntries(route, text),
-    ...[...(ofBot?.known() ?? []), ...goTo].filter(({ kind, label }) =>
-      hasWords(`${kind} ${label}`, text),
-    ),
+    ...[...(ofBot?.known() ?? []), ...goTo]
+      .filter(({ kind, label }) => hasWords(`${kind} ${label}`, text))
+      .toSorted((a, b) => Number(beginsWith(b, text)) - Number(beginsWith(a, text))),
   ]
   const ask = async (text: string): Promise<PaletteAnswer> => {
     const search = searchOf(text)
@@ -47,6 +47,10 @@ export function paletteSource(
     return { entries, note: isNothing ? nothingText(text.trim()) : found.note }
   }
   return { ask, known }
+}
+
+function beginsWith({ label }: PaletteEntry, text: string): boolean {
+  return label.toLowerCase().startsWith(text.trim().toLowerCase())
 }
 
 /** On the page of a bot, a number may be the id of an update of it. */

@@ -132,13 +132,13 @@ function selectionActs(
 
 /** A replay selects by ordering keys. That of a chat, which most updates have, is offered in place of its id. */
 function keyOffer(choose: (key: string) => void): PagePart<string | undefined> {
-  const root = element('p', { class: 'controls faint', hidden: true })
+  const root = element('p', { class: 'faint lead', hidden: true })
   const show = (id: string | undefined): void => {
     root.hidden = id === undefined
     if (id === undefined) return
     const key = `chat.id=${id}`
     root.replaceChildren(
-      'Only updates of one ordering key can be delivered again together.',
+      'Only updates of one ordering key can be delivered again together. ',
       buttonElement(`Choose ${key}`, () => choose(key), { style: 'small' }),
     )
   }
