@@ -44,16 +44,24 @@ export function readFlags(argv: readonly string[], rules: FlagRules): Given {
     tokens: true,
   })
   let last = -1
+  let unknownAt = Number.NEGATIVE_INFINITY
   for (const token of tokens) {
-    if (token.kind === 'positional') rules.onWord(token.value, token.index)
+    // What follows an unknown option is its value, of which nothing more is to be said.
+    const isOfUnknown = token.index === unknownAt + 1
+    if (token.kind === 'positional' && !isOfUnknown) rules.onWord(token.value, token.index)
     // There are no short flags, so what looks like several of them in one argument may be a secret.
     if (token.kind !== 'option' || token.index === last) continue
     last = token.index
     const row = rows.get(token.name)
     // The negation of --no-user-agent is --user-agent.
     const negated = rows.get(token.name.replace(/^no-/, '')) ?? rows.get(`no-${token.name}`)
-    if (row === undefined) readNegation(token, negated)
-    else readFlag(token, row)
+    if (row !== undefined) readFlag(token, row)
+    else {
+      const problemsBefore = rules.problems.length
+      readNegation(token, negated)
+      const isUnknown = rules.problems.length > problemsBefore && token.value === undefined
+      if (isUnknown) unknownAt = token.index
+    }
   }
   return given
 

@@ -305,8 +305,9 @@ test('bots set changes names and settings, with headers from a file, and needs s
     ],
   )
   const [code, out] = await command(server, ['bots', 'set', id, '--default-ttl', 'none'])
-  assert.equal(code, 0)
-  assert.doesNotMatch(out, /default_ttl/)
+  assert.deepEqual([code, out], [0, `default_ttl is none for bot ${id}\n`])
+  const [, renamed] = await command(server, ['bots', 'set', id, '--username', 'new_bot'])
+  assert.equal(renamed, `username is new_bot for bot ${id}\n`)
   const [, shown] = await command(server, ['bots', 'show', id])
   assert.match(shown, /^retry_delays +0s,5s$/m)
   assert.doesNotMatch(shown, /in-a-file|default_ttl/)

@@ -110,11 +110,16 @@ export const botsCommands: readonly ParsedCommand[] = [
       const api = await privateApiOf(call)
       const result = await api.call(botOperations.changeBot, { ...input, body })
       const schema = botOperations.changeBot.result()
-      printResult(call, result, ({ bot_id: id, ...settings }) =>
-        Object.entries(settings).map(
-          ([name, value]) =>
-            `${name} is ${value === null ? 'none' : fieldCell(fieldOf(schema, name), value)} for bot ${id}`,
-        ),
+      printResult(call, result, (changed) =>
+        Object.entries(body)
+          .filter(([, given]) => given !== undefined)
+          .map(([name, given]) => {
+            // Values of headers are secret, and the server names the headers.
+            const { [name]: value = name === 'headers' ? null : given }: Record<string, unknown> =
+              changed
+            const shown = value === null ? 'none' : fieldCell(fieldOf(schema, name), value)
+            return `${name} is ${shown} for bot ${changed.bot_id}`
+          }),
       )
     },
   }),

@@ -61,7 +61,7 @@ function relaySentence(relay: Relay, nowMs: number | undefined): string {
   const cell = (field: 'last_update' | 'next_poll'): string =>
     fieldCell(relayOperations.getRelay.result().properties[field], relay[field], nowMs)
   const last = relay.last_update === null ? 'none came yet' : `the last came ${cell('last_update')}`
-  const next = relay.next_poll === null ? '' : `, next try ${cell('next_poll')}`
+  const next = relay.next_poll === null ? '' : `; next try ${cell('next_poll')}`
   const when = relay.state === 'paused' ? next : `; ${last}`
   return `relay of bot ${relay.bot_id}: ${needs.relayText(relay)}${when}`
 }

@@ -421,7 +421,6 @@ test('unknown flags, variables and keys are errors, all reported together', () =
     }),
     [
       '--http-prt: unknown option, did you mean --http-port?; see --help',
-      'argument 2 belongs to no option; see --help',
       '--no-workers: unknown option, did you mean --workers?; see --help',
       '-x: unknown option; see --help',
       'POSTBOTE_HTTP_PRT: unknown environment variable, did you mean POSTBOTE_HTTP_PORT?; see --help',

@@ -91,6 +91,8 @@ test('a command that reads the options of the server itself says of each in one 
     await assertRefused([...words, '--nosuch\u001b[2J=secret'], `${name} --nosuch`)
     await assertRefused([...words, `--${'x'.repeat(100_000)}`], `${name} with a long option`)
     await assertRefused([...words, '--local', 'one-more'], `${name} one-more`)
+    await assertRefused([...words, '--no-local', 'one-more'], `${name} one-more`)
+    await assertRefused([...words, '--nosuch', 'its-value'], `${name} --nosuch its-value`)
     for (const { name: option, kind } of options) {
       if (kind.placeholder !== undefined) {
         await assertRefused([...words, `--${option}`], `${name} --${option} without a value`)

@@ -37,7 +37,7 @@ test('relay show says on top whether the relay works, and what it waits for', as
     ],
     [
       paused,
-      'relay of bot 4711: paused, takes nothing from https://api.telegram.org: Somebody else polls, next try 2026-11-21T11:15:30Z',
+      'relay of bot 4711: paused, takes nothing from https://api.telegram.org: Somebody else polls; next try 2026-11-21T11:15:30Z',
     ],
   ] as const) {
     stranger.answer = httpAnswer(JSON.stringify(relay))
