@@ -216,6 +216,8 @@ export class Postgres {
       // The system outlives every server of a test.
       fsync: 'off',
       shared_buffers: '32MB',
+      // Without statistics, small tables look large, and compiling their queries takes seconds of CPU.
+      jit: 'off',
       ...this.#settings,
     }
     const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
