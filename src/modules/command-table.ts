@@ -21,12 +21,13 @@ import { listBotsCommand } from '../features/fleet/list-bots-command.ts'
 import { tailCommand } from '../features/tail/tail-command.ts'
 import { updatesCommands } from '../features/look-back/updates-commands.ts'
 import { webhookCommands } from '../features/bots/webhook-commands.ts'
+import { inItsGroup } from './command-groups.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
 import { versionCommand } from '../cli/commands/version-command.ts'
 import { pushCommand } from '../features/ingest/push-command.ts'
 
 /** In the order in which the help lists them. */
-export const commandTable: readonly CommandRow[] = [
+const commands: readonly CommandRow[] = [
   ...serverCommands,
   exportCommand,
   importCommand(importBackup),
@@ -53,6 +54,8 @@ export const commandTable: readonly CommandRow[] = [
   completionCommand,
   versionCommand,
 ]
+
+export const commandTable: readonly CommandRow[] = commands.map(inItsGroup)
 
 // Without a database, a command does not load the client of databases.
 

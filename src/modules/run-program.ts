@@ -1,5 +1,6 @@
 /** What `postbote` does with its arguments: the command that they name, help, the version, or what a shell asks at Tab. */
 import { isHelpAsked } from '../config/config.ts'
+import { shortHelp } from './command-groups.ts'
 import { commandTable } from './command-table.ts'
 import { completionsOf } from '../cli/completion/completions-of.ts'
 import { commandsAsked, commandsNamed, findCommand } from '../cli/commands/find-command.ts'
@@ -26,13 +27,13 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
 
 /** Returns the help of what the arguments name; without any, of the groups of commands. */
 function helpAsked(argv: readonly string[], columns: number | undefined): string {
-  if (argv.length === 0) return groupsHelp('groups')
+  if (argv.length === 0) return groupsHelp(shortHelp, 'groups')
   const words = argv[0] === 'help' ? argv.slice(1) : argv
   const asked = commandsAsked(commandTable, words)
   if (asked.length > 0 || words[0] === 'all' || words.includes('--all')) {
     return helpText(asked, commandTable, columns)
   }
-  return groupsHelp('groups and options')
+  return groupsHelp(shortHelp, 'groups and options')
 }
 
 function isHelpOf(argv: readonly string[]): boolean {

@@ -22,6 +22,8 @@ export interface ArgumentRow {
 interface DocumentedCommand {
   /** Its words, such as `bots list`. */
   readonly name: string
+  /** Those that are about the same, in the short help. The table of all commands says which. */
+  readonly group?: string
   /** What it does, as the end of a sentence that begins with its name. */
   readonly sentence: string
   /** Those that its help shows. */

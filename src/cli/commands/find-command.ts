@@ -2,7 +2,6 @@
 import { ConfigError, shown } from '../../config/config.ts'
 import { choiceOf } from '../../kit/text/choice-of.ts'
 import { adviceFor, advised } from '../../kit/text/advice-for.ts'
-import { commandGroups, commandsInGroup } from './command-groups.ts'
 import type { CommandRow } from './command-row.ts'
 
 /** A command, and the arguments after its name. */
@@ -52,7 +51,7 @@ function meantBy(
   const turned = ends.filter((name) => twinsOf(second).some((twin) => name.startsWith(`${twin} `)))
   if (ends.length > 0) return advised(turned.length > 0 ? turned : ends)
   const words = names.map((name) => name.replace(/ .*/, ''))
-  const known = [...new Set([...words, ...commandGroups.map(({ name }) => name), 'help'])]
+  const known = [...new Set([...words, ...rows.flatMap(({ group }) => group ?? []), 'help'])]
   const twins = known.filter((word) => twinsOf(first).includes(word))
   const full = twins.map((word) => `${word} ${second}`).filter((name) => names.includes(name))
   if (full.length > 0) return advised(full)
@@ -82,6 +81,11 @@ export function commandsAsked(
   const inGroup = commandsInGroup(rows, word)
   const group = inGroup.length > 0 ? inGroup : commandsNamed(rows, words)
   return words.length === 1 && group.length > 0 ? group : [findCommand(rows, words).row]
+}
+
+/** Returns the commands of the group with this name; none if there is no such group. */
+export function commandsInGroup(rows: readonly CommandRow[], name: string): readonly CommandRow[] {
+  return rows.filter(({ group }) => group === name)
 }
 
 /** Returns the commands whose names begin with the first words of the arguments, as far as there are such commands. */

@@ -8,7 +8,6 @@ import {
 } from '../../config/config-text.ts'
 import type { OptionRow } from '../../config/config-options.ts'
 import { remoteOptions } from '../remote/private-api-of.ts'
-import { commandGroups, firstCommands } from './command-groups.ts'
 import { type CommandRow, serverOptions, synopsisOf } from './command-row.ts'
 
 /** Where the sentences begin, if the lines are long enough for two columns. */
@@ -50,17 +49,32 @@ const flagWidth = 22
 /** The narrowest terminal that is usual. */
 const shortWidth = 80
 
+/** Commands that are about the same. */
+export interface CommandGroup {
+  /** What `postbote help` takes. */
+  readonly name: string
+  /** On one line of a terminal, after `postbote help` and the name. */
+  readonly sentence: string
+}
+
+export interface ShortHelp {
+  /** What an operator in trouble types, and what it shows. */
+  readonly firstCommands: readonly (readonly [typed: string, shows: string])[]
+  readonly groups: readonly CommandGroup[]
+}
+
 /** Returns where to begin, the groups of commands, a line each, and the options that most commands have, if they are asked for. */
-export function groupsHelp(asked: 'groups' | 'groups and options'): string {
+export function groupsHelp(
+  { firstCommands, groups: all }: ShortHelp,
+  asked: 'groups' | 'groups and options',
+): string {
   const common = remoteOptions.filter(({ name }) => !name.startsWith('admin-'))
   const options = [
     ...common.flatMap((option) => shortLines(flagOf(option), option.sentence)),
     ...shortLines('-h, --help', 'Help of a command, or of this program.'),
   ]
   const first = firstCommands.map(([typed, shows]) => typedLine(typed, firstWidth, shows))
-  const groups = commandGroups.map(({ name, sentence }) =>
-    typedLine(`help ${name}`, typedWidth, sentence),
-  )
+  const groups = all.map(({ name, sentence }) => typedLine(`help ${name}`, typedWidth, sentence))
   return [
     'Usage: postbote COMMAND [arguments] [options]',
     '',

@@ -3,14 +3,11 @@ import { test } from 'node:test'
 import { commandTable } from '../../../../src/modules/command-table.ts'
 import {
   commandsAsked,
+  commandsInGroup,
   commandsNamed,
   findCommand,
 } from '../../../../src/cli/commands/find-command.ts'
-import {
-  commandGroups,
-  commandsInGroup,
-  firstCommands,
-} from '../../../../src/cli/commands/command-groups.ts'
+import { commandGroups, shortHelp } from '../../../../src/modules/command-groups.ts'
 import { groupsHelp, helpText } from '../../../../src/cli/commands/help-text.ts'
 import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
 import { configOf } from '../../../../src/cli/commands/run-command.ts'
@@ -75,19 +72,19 @@ test('each command is in one group, and the groups fit a terminal, a line each',
     const groups = commandGroups.filter(({ words }) => words.includes(name.replace(/ .*/, '')))
     assert.equal(groups.length, 1, name)
   }
-  const lines = groupsHelp('groups and options').split('\n')
+  const lines = groupsHelp(shortHelp, 'groups and options').split('\n')
   for (const line of lines) assert(line.length <= 80, line)
   // Below the line of the command itself.
-  assert(groupsHelp('groups').trimEnd().split('\n').length < 24)
+  assert(groupsHelp(shortHelp, 'groups').trimEnd().split('\n').length < 24)
   const bots = commandsInGroup(commandTable, 'webhook').map(({ name }) => name)
   assert(bots.includes('pause') && bots.includes('webhook set'))
 })
 
 test('the short help begins with what an operator in trouble types, each a command that exists', () => {
-  const help = groupsHelp('groups')
+  const help = groupsHelp(shortHelp, 'groups')
   assert(help.indexOf('Something is wrong?') < help.indexOf('postbote help server'))
   const typed = [...help.matchAll(/^ {2}postbote (.*?) {2}/gm)].map(([, words = '']) => words)
-  assert.equal(typed.length, firstCommands.length + commandGroups.length)
+  assert.equal(typed.length, shortHelp.firstCommands.length + commandGroups.length)
   for (const words of typed.map((each) => each.replace('BOT_ID', '4711').split(' '))) {
     if (words[0] === 'help') assert(commandsAsked(commandTable, words.slice(1)).length > 0)
     else {

@@ -1,17 +1,9 @@
 /** The short help: where to begin in trouble, and the commands in groups by what they are about. Each command is in one group. */
-import type { CommandRow } from './command-row.ts'
-
-interface CommandGroup {
-  /** What `postbote help` takes. */
-  readonly name: string
-  /** On one line of a terminal, after `postbote help` and the name. */
-  readonly sentence: string
-  /** The first words of its commands; all that begin with one of them are in the group. */
-  readonly words: readonly string[]
-}
+import type { CommandRow } from '../cli/commands/command-row.ts'
+import type { CommandGroup, ShortHelp } from '../cli/commands/help-text.ts'
 
 /** What an operator in trouble types, and what it shows, from all bots to one. */
-export const firstCommands: readonly (readonly [typed: string, shows: string])[] = [
+const firstCommands: ShortHelp['firstCommands'] = [
   ['summary', 'how many bots fail, and what waits'],
   ['bots list --state failing', 'which bots fail, and why'],
   ['bots show BOT_ID', 'what is wrong with a bot'],
@@ -20,8 +12,11 @@ export const firstCommands: readonly (readonly [typed: string, shows: string])[]
   ['audit', 'who has changed something'],
 ]
 
+/** A group, with the first words of its commands; all that begin with one of them are in the group. */
+type NamedGroup = CommandGroup & { readonly words: readonly string[] }
+
 /** In the order of the help. */
-export const commandGroups: readonly CommandGroup[] = [
+export const commandGroups: readonly NamedGroup[] = [
   {
     name: 'server',
     sentence: 'serve, reload; summary, events, history, types',
@@ -79,8 +74,11 @@ export const commandGroups: readonly CommandGroup[] = [
   },
 ]
 
-/** Returns the commands of the group with this name; none if there is no such group. */
-export function commandsInGroup(rows: readonly CommandRow[], name: string): readonly CommandRow[] {
-  const words = new Set(commandGroups.find((group) => group.name === name)?.words)
-  return rows.filter((row) => words.has(row.name.replace(/ .*/, '')))
+export const shortHelp: ShortHelp = { firstCommands, groups: commandGroups }
+
+/** Returns a command with the name of its group. */
+export function inItsGroup(row: CommandRow): CommandRow {
+  const [word = ''] = row.name.split(' ')
+  const group = commandGroups.find(({ words }) => words.includes(word))?.name
+  return group === undefined ? row : { ...row, group }
 }
