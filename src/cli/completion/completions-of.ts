@@ -1,5 +1,6 @@
 /** What may come next on a command line. The scripts of shells ask for it at each Tab (completion-command.ts). Pure. */
 import type { OptionRow } from '../../config/config-options.ts'
+import { commandGroups } from '../commands/command-groups.ts'
 import { type CommandRow, optionsOf } from '../commands/command-row.ts'
 
 /** Returns what fits the last of these words: lines with a word, or PATH for any file, and after a tab what it means. */
@@ -23,10 +24,16 @@ export function completionsOf(rows: readonly CommandRow[], words: readonly strin
 type Candidate = readonly [string, string]
 
 const helpFlag: Candidate = ['--help', 'Prints the help.']
+const helpWord: Candidate = ['help', 'Lists the commands of a group.']
+const groups: Candidate[] = [
+  ...commandGroups.map(({ name, sentence }): Candidate => [name, sentence]),
+  ['all', 'All commands.'],
+]
 const versionFlag: Candidate = ['--version', 'Prints the version.']
 
 /** What the first of two words means is all that the second one may be. */
 function commandWords(rows: readonly CommandRow[], before: readonly string[]): Candidate[] {
+  if (before.length === 1 && before[0] === 'help') return groups
   const next = new Map<string, string>()
   for (const { name, sentence } of rows) {
     if (!name.startsWith(before.map((word) => `${word} `).join(''))) continue
@@ -36,7 +43,7 @@ function commandWords(rows: readonly CommandRow[], before: readonly string[]): C
   return [
     ...next,
     ...(next.size > 0 ? [helpFlag] : []),
-    ...(before.length === 0 ? [versionFlag] : []),
+    ...(before.length === 0 ? [helpWord, versionFlag] : []),
   ]
 }
 

@@ -25,6 +25,8 @@ test('commands are completed, then their second words', () => {
   )
   assert.deepEqual(offered('dead-letters', 'r'), ['reasons', 'replay'])
   assert.deepEqual(offered('--v'), ['--version'])
+  assert.deepEqual([offered('hel'), offered('help', 'we')], [['help'], ['webhook']])
+  assert.deepEqual(offered('help', 'webhook', ''), [])
   assert.deepEqual(offered('bots', '-'), ['--help'])
 })
 
