@@ -1,6 +1,5 @@
 /** What may come next on a command line. The scripts of shells ask for it at each Tab (completion-command.ts). Pure. */
 import type { OptionRow } from '../../config/config-options.ts'
-import { commandGroups } from '../commands/command-groups.ts'
 import { type CommandRow, optionsOf } from '../commands/command-row.ts'
 
 /** Returns what fits the last of these words: lines with a word, or PATH for any file, and after a tab what it means. */
@@ -25,15 +24,11 @@ type Candidate = readonly [string, string]
 
 const helpFlag: Candidate = ['--help', 'Prints the help.']
 const helpWord: Candidate = ['help', 'Lists the commands of a group.']
-const groups: Candidate[] = [
-  ...commandGroups.map(({ name, sentence }): Candidate => [name, sentence]),
-  ['all', 'All commands.'],
-]
 const versionFlag: Candidate = ['--version', 'Prints the version.']
 
 /** What the first of two words means is all that the second one may be. */
 function commandWords(rows: readonly CommandRow[], before: readonly string[]): Candidate[] {
-  if (before.length === 1 && before[0] === 'help') return groups
+  if (before.length === 1 && before[0] === 'help') return groupsOf(rows)
   const next = new Map<string, string>()
   for (const { name, sentence } of rows) {
     if (!name.startsWith(before.map((word) => `${word} `).join(''))) continue
@@ -45,6 +40,11 @@ function commandWords(rows: readonly CommandRow[], before: readonly string[]): C
     ...(next.size > 0 ? [helpFlag] : []),
     ...(before.length === 0 ? [helpWord, versionFlag] : []),
   ]
+}
+
+function groupsOf(rows: readonly CommandRow[]): Candidate[] {
+  const names = new Set(rows.flatMap(({ group }) => group ?? []))
+  return [...names, 'all'].map((name) => [name, 'Commands of this group.'])
 }
 
 function wordsOf({ kind, sentence }: Pick<OptionRow, 'kind' | 'sentence'>): Candidate[] {
