@@ -1,6 +1,6 @@
 /** Sizes, as people give them to options: `1024`, `64K`, `64M`, `1G`, `1.5 GiB`. */
 import { gib, kib, mib } from '../kit/limits.ts'
-import { choiceOf } from '../kit/text/choice-of.ts'
+import { choiceOf } from '../kit/text/counted.ts'
 import { type Kind, refused } from './config-values.ts'
 
 /** From the largest, for the text of a size. */

@@ -1,5 +1,5 @@
 /** Durations, as people give them to commands: `90`, `90s`, `4.5s`, `10m`, `2h`, `1d`. Without a unit, they are seconds. */
-import { choiceOf } from '../kit/text/choice-of.ts'
+import { choiceOf } from '../kit/text/counted.ts'
 import { type Kind, refused } from './config-values.ts'
 
 const secondMs = 1_000

@@ -1,6 +1,6 @@
 /** Finds the command that arguments name. Names have one or two words. Pure. */
 import { ConfigError, shown } from '../../config/config.ts'
-import { choiceOf } from '../../kit/text/choice-of.ts'
+import { choiceOf } from '../../kit/text/counted.ts'
 import { adviceFor, advised } from '../../kit/text/advice-for.ts'
 import type { CommandRow } from './command-row.ts'
 

@@ -1,12 +1,11 @@
-/** How values of the private API are shown in tables, as the schemas of their fields say (`shown` of api/words.ts). Pure. */
+/** How values of the private API are shown in tables and as CSV, as the schemas of their fields say (`shown` of api/words.ts). Pure. */
 import { type TSchema, Type } from 'typebox'
 import { nullWordOf, type ShownAs, shownAsOf } from '../../api/words.ts'
 import { durationText } from '../../config/duration.ts'
 import { unreachable } from '../../kit/errors.ts'
 import { isoText, utcText } from '../../kit/clock.ts'
 import { gib, kib, mib } from '../../kit/limits.ts'
-import { csvLines, type CsvValue } from '../output/csv-lines.ts'
-import { type ColumnKind, emptyCell } from '../output/text-table.ts'
+import { type ColumnKind, emptyCell, harmless } from '../output/text-table.ts'
 import type { View } from '../output/view.ts'
 
 /** Returns a value as a cell: `-` for none, and yes or no. */
@@ -149,6 +148,30 @@ function kindOf(schema: TSchema, values: readonly unknown[]): ColumnKind {
 /** The head of a column says whether it has milliseconds. */
 function columnCell(schema: TSchema, value: unknown, nowMs: number | undefined): string {
   return asOf(schema) === 'ms' ? cell(value) : fieldCell(schema, value, nowMs)
+}
+
+/** A value of a list: a number stays as it is. */
+export type CsvValue = string | number | boolean | null | undefined
+
+/**
+ * Returns a list as CSV (RFC 4180), for spreadsheets and programs: its lines, the names first, without the CRLF at their ends.
+ *
+ * A text that begins as a formula does gets an apostrophe before it: somebody else may have chosen it, such as the name of a
+ * bot, and a spreadsheet would run it.
+ */
+export function csvLines(
+  names: readonly string[],
+  rows: readonly (readonly CsvValue[])[],
+): readonly string[] {
+  return [names, ...rows].map((row) => row.map(csvCell).join(','))
+}
+
+function csvCell(value: CsvValue): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value !== 'string') return `${value}`
+  const shown = harmless(value)
+  const text = /^[=+\-@]/.test(shown) ? `'${shown}` : shown
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** A spreadsheet counts with numbers, and reads dates. */

@@ -2,19 +2,20 @@
  * Calls to the private API of a running server, over the connection of postbote-client. It says in sentences for people what
  * went wrong.
  */
+import { isIP } from 'node:net'
 import type { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
+import { connect } from 'node:tls'
 import { type TObject, type TSchema, Type } from 'typebox'
 import type { ServerConnection } from '../../../clients/typescript/server-connection.ts'
-import { systemClock } from '../../kit/clock.ts'
+import { type Clock, systemClock } from '../../kit/clock.ts'
 import type { Config } from '../../config/config.ts'
 import { type CallResult, type InputOf, targetOf } from '../../api/target-of.ts'
 import type { Operation, ResultOf } from '../../api/operation.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
 import type { UpstreamUrl } from '../../http/server-origin.ts'
-import { privateApiResponseBytesMax } from '../limits.ts'
+import { answerMsMax, privateApiResponseBytesMax } from '../limits.ts'
 import { harmless } from '../output/text-table.ts'
-import { speaksTls } from './speaks-tls.ts'
 import { placeOf, type ServerPlace, StrangerError } from './server-place.ts'
 
 /**
@@ -365,4 +366,30 @@ function objectFits({ properties }: TObject, value: unknown): boolean {
   return Object.entries(properties).every(([name, schema]) =>
     fields.has(name) ? fitsSchema(schema, fields.get(name)) : Type.IsOptional(schema),
   )
+}
+
+/**
+ * Returns whether who listens at an address speaks TLS; false if there is no answer within `answerMsMax`. Nothing but a handshake
+ * is sent, so it may be anybody. Never rejects.
+ */
+function speaksTls(url: string, clock: Pick<Clock, 'after'>): Promise<boolean> {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return new Promise((resolve) => {
+    const socket = connect({
+      host,
+      port: Number(port === '' ? 80 : port),
+      rejectUnauthorized: false,
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+    })
+    const end = (isTls: boolean): void => {
+      timer.cancel()
+      socket.destroy()
+      resolve(isTls)
+    }
+    const timer = clock.after(answerMsMax, () => end(false))
+    socket.on('secureConnect', () => end(true))
+    socket.on('error', () => end(false))
+    socket.on('close', () => end(false))
+  })
 }

@@ -5,7 +5,6 @@ import { onOff, path, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'
 import { needs } from '../relay/needs.ts'
 import { botOperations } from './bot-operations.ts'
-import { healthSentence } from './health-sentence.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import { messageOf } from '../../kit/errors.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
@@ -202,4 +201,20 @@ function isUsed({ deliveries, ...queue }: BotState['test']): boolean {
 function shownQueue({ health_reason: _onTop, ...queue }: BotState['test']): object {
   const counts = Object.entries(queue.deliveries).filter(([, count]) => count > 0)
   return { ...queue, deliveries: Object.fromEntries(counts) }
+}
+
+/**
+ * Returns what is wrong with a queue of a bot, in the sentence that commands show first.
+ *
+ * @param isTest - about the /test/ queue of the bot
+ */
+export function healthSentence(bot: BotState, isTest = false): string {
+  const { paused, health, health_reason: reason } = isTest ? bot.test : bot
+  const who = `bot ${bot.bot_id} @${bot.username}${isTest ? ' /test/' : ''}`
+  const word = paused ? 'paused' : health
+  const state = word === null ? 'polls' : `is ${word}`
+  if (reason === null) return `${who} ${state}`
+  return word !== null && reason.startsWith(word)
+    ? `${who} is ${reason}`
+    : `${who} ${state}: ${reason}`
 }

@@ -2,7 +2,7 @@
 import { anyText, path } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { botOperations } from './bot-operations.ts'
-import { healthSentence } from './health-sentence.ts'
+import { healthSentence } from './bots-commands.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'

@@ -1,4 +1,4 @@
-/** Numbers of things for people: `1 update`, `2 updates`, `12,345 bytes`. Pure. */
+/** Numbers of things and choices for people: `1 update`, `12,345 bytes`, `a, b or c`. Pure. */
 
 const digits = new Intl.NumberFormat('en')
 
@@ -10,4 +10,10 @@ export function grouped(count: number): string {
 /** Returns a number with its noun. The plural has one s more, unless `many` is another word. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`
+}
+
+/** Returns words as a choice, such as `a, b or c`. */
+export function choiceOf(words: readonly string[]): string {
+  const [last = ''] = words.slice(-1)
+  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} or ${last}`
 }

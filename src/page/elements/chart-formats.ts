@@ -1,5 +1,5 @@
 /**
- * What the axes of charts say, and where their lines are named. Pure.
+ * What the axes of charts say, where their lines are named, and the path of a curve as small as a word. Pure.
  *
  * Durations have a scale on which each step is about ten times the one before: on a level one, half of the updates taking 2 ms and
  * the latest of them an hour are one line at the bottom and one at the top.
@@ -103,4 +103,27 @@ export function chartRows(
 function highest(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? null : Math.max(...known)
+}
+
+/** The size of a small curve in pixels. */
+export const sparkWidth = 96
+export const sparkHeight = 28
+
+/** Returns the path of a small curve, which begins at the left edge and ends at the right one. One value is a level line. */
+export function sparkPath(values: readonly number[]): string {
+  const [first] = values
+  if (first === undefined) return ''
+  const points = values.length === 1 ? [first, first] : values
+  const high = Math.max(...points, 1)
+  return points
+    .map((value, nth) => {
+      const x = (nth / (points.length - 1)) * sparkWidth
+      const y = sparkHeight - 1 - (value / high) * (sparkHeight - 3)
+      return `${nth === 0 ? 'M' : 'L'}${round(x)} ${round(y)}`
+    })
+    .join(' ')
+}
+
+function round(pixels: number): number {
+  return Math.round(pixels * 10) / 10
 }

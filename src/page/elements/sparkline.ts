@@ -1,6 +1,6 @@
 /** A curve as small as a word: how a number has changed since the page watches it. */
 import type { PagePart } from './page-part.ts'
-import { sparkHeight, sparkPath, sparkWidth } from './spark-path.ts'
+import { sparkHeight, sparkPath, sparkWidth } from './chart-formats.ts'
 
 const svgNamespace = 'http://www.w3.org/2000/svg'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { csvLines } from '../../../../src/cli/output/csv-lines.ts'
+import { csvLines } from '../../../../src/cli/remote/cells.ts'
 
 test('a cell is quoted as RFC 4180 says, and nothing stands for what is not there', () => {
   assert.deepEqual(

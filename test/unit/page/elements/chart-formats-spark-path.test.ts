@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sparkPath } from '../../../../src/page/elements/spark-path.ts'
+import { sparkPath } from '../../../../src/page/elements/chart-formats.ts'
 
 test('a curve goes from edge to edge, the highest value at the top', () => {
   assert.equal(sparkPath([]), '')
