@@ -570,6 +570,10 @@ test('a key is made, shown once, used to log in, rotated and revoked', { skip },
     )
   }
   assert.equal(await visitor.page.locator('main :is(input, select):visible').count(), 0)
+  await visitor.page.evaluate("location.hash = '#/keys'")
+  await visitor.page.getByText('It needs the scope all.').waitFor()
+  await visitor.page.getByRole('link', { name: 'Go to the bots' }).click()
+  await visitor.page.getByRole('heading', { name: 'Your key: visitor' }).waitFor()
 
   await page.getByRole('button', { name: 'Rotate visitor' }).click()
   await answer({ page }, 'Rotate')

@@ -29,10 +29,10 @@ export function attemptsPanel(
   onRead?: (attempts: readonly AttemptShape[]) => void,
 ): PagePart<QueueShape['mode']> {
   const columns: readonly Column<FoldedAttempts>[] = [
-    { title: 'Time', cell: ({ last }) => timeElement(clock, last.time) },
-    { title: 'Result', cell: resultOf },
-    { title: 'Why', cell: ({ last }) => last.error ?? '–', style: 'wrap' },
-    { title: 'Update', cell: (folded) => updatesText(folded, queue), style: 'wide' },
+    { title: 'Time', isPlain: true, cell: ({ last }) => timeElement(clock, last.time) },
+    { title: 'Result', style: 'state', isPlain: true, cell: resultOf },
+    { title: 'Why', isPlain: true, cell: ({ last }) => last.error ?? '–', style: 'wrap' },
+    { title: 'Update', cell: (folded) => updatesText(folded, queue) },
     { title: 'Took', cell: ({ last }) => durationText(last), style: 'number' },
   ]
   const empty = emptyState({

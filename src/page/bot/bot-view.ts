@@ -12,13 +12,13 @@ import { pushPanel } from './push-panel.ts'
 import { type BotRoute, queueView, type TabMakers, type TabPart, unchanging } from './queue-view.ts'
 import { settingsPanel } from './settings-panel.ts'
 import type { BotShape } from '../frame/shapes.ts'
+import { stateOf } from '../elements/state-head.ts'
 import { tailPanel } from '../updates/tail-panel.ts'
 
 const pauseMs = 1_000
 
 export function botView(context: PageContext, first: BotRoute): PageView {
-  const sameName = sameNameNote(context)
-  const links = { ...sameName, root: linksOf(first.queue, sameName.root) }
+  const links = linksOf(first.queue, sameNameNote(context))
   return queueView(context, first, { tabs: tabMakers, links })
 }
 
@@ -41,16 +41,25 @@ function tryTab(context: PageContext, queue: BotQueueName): TabPart {
     push.attempted(attempts)
   })
   const check = checkPanel(context, queue)
-  check.hidden = !may('manage')
-  return unchanging(element('div', {}, element('div', { class: 'pair' }, push.root, tail), check))
+  const root = element('div', {}, element('div', { class: 'pair' }, push.root, tail), check)
+  const show = (bot: BotShape): void => {
+    check.hidden = !may('manage') || stateOf(bot, queue).mode !== 'webhook'
+  }
+  return { root, show }
 }
 
-function linksOf(queue: BotQueueName, note: HTMLElement): HTMLElement {
+/** A bot that there is not has no other queue. */
+function linksOf(queue: BotQueueName, note: PagePart<BotShape>): PagePart<BotShape> {
   const { isTest } = queue
-  const all = element('a', { href: '#/' }, 'Bots')
+  const all = element('a', { href: '#/' }, 'All bots')
   const name = isTest ? 'the main queue' : 'the /test/ queue'
   const href = botHash({ ...queue, isTest: !isTest })
-  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`), note)
+  const other = element('span', { hidden: true }, ' · ', element('a', { href }, `Show ${name}`))
+  const show = (bot: BotShape): void => {
+    other.hidden = false
+    note.show(bot)
+  }
+  return { root: element('p', { class: 'crumbs' }, all, other, note.root), show }
 }
 
 /** The server takes a username that another bot has. Looks for one once. */

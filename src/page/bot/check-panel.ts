@@ -28,10 +28,15 @@ const badges: Readonly<Record<Step['state'], string>> = {
 }
 
 const columns: readonly Column<Step>[] = [
-  { title: 'Step', cell: ({ step }) => stepTitles[step], isHead: true },
-  { title: 'Result', cell: ({ state }) => badgeElement(state, badges[state]) },
+  { title: 'Step', cell: ({ step }) => stepTitles[step], isHead: true, isPlain: true },
+  {
+    title: 'Result',
+    style: 'state',
+    isPlain: true,
+    cell: ({ state }) => badgeElement(state, badges[state]),
+  },
   { title: 'Took', cell: tookText, style: 'number' },
-  { title: 'What', cell: ({ text }) => text, style: 'wrap' },
+  { title: 'What', isPlain: true, cell: ({ text }) => text, style: 'wrap' },
 ]
 
 export function checkPanel({ api }: PageContext, queue: BotQueueName): HTMLElement {

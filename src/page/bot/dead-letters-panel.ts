@@ -49,7 +49,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     () => turn(lastId),
   )
   const buttonsOf = letterButtons({ acts, run, may, show: (id) => count.run(() => show(id)) })
-  const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
+  const actions = { title: 'Actions', isPlain: true, cell: buttonsOf, style: 'actions' }
   const table = dataTable('Dead letters', [...columnsOf(clock, queue), actions])
   /** What is of use only if there are dead letters. */
   const ofAll = allButtons({ acts, run, totalOf: () => total, may, queue })
@@ -277,15 +277,15 @@ function columnsOf(
 ): readonly Column<DeadLetterShape>[] {
   return [
     { title: 'Update', cell: ({ update_id: id }) => updateLink(queue, id), isHead: true },
-    { title: 'Type', cell: ({ type }) => type, style: 'wide' },
+    { title: 'Type', cell: ({ type }) => type },
     ...excerptColumns,
     { title: 'Died', cell: ({ time }) => timeElement(clock, time), style: 'number' },
-    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },
-    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number wide' },
+    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number' },
+    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number' },
     {
       title: 'Why',
       cell: ({ reason, last_error: error }) => reasonText({ reason, error }),
-      style: 'wrap wide',
+      style: 'wrap',
     },
   ]
 }

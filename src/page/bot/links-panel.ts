@@ -72,7 +72,7 @@ export function linksPanel(context: PageContext, { botId: id }: BotQueueName): H
     said: ({ removed }) => `${removed === 1 ? '1 link is' : `${removed} links are`} revoked.`,
     after: refresh,
   })
-  const actions = { title: 'Actions', cell: revokeOf, style: 'actions' }
+  const actions = { title: 'Actions', isPlain: true, cell: revokeOf, style: 'actions' }
   const columns = columnsOf(clock)
   const table = dataTable(
     "Links to the owner's page",
@@ -140,7 +140,7 @@ function columnsOf(clock: PageContext['clock']): readonly Column<LinkShape>[] {
         `${can.join(', ')}${origin === null ? '' : `; in a frame of ${origin}`}`,
       style: 'wrap',
     },
-    { title: 'Created', cell: (link) => timeElement(clock, link.created_at), style: 'wide' },
+    { title: 'Created', cell: (link) => timeElement(clock, link.created_at) },
     { title: 'Ends', cell: (link) => timeElement(clock, link.expires) },
   ]
 }

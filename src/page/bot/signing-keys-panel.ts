@@ -70,7 +70,7 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
     fieldElement('Type', type),
     overlap.root,
   )
-  const actions = { title: 'Actions', cell: removeOf, style: 'actions' }
+  const actions = { title: 'Actions', isPlain: true, cell: removeOf, style: 'actions' }
   const columns = columnsOf(clock)
   const table = dataTable('Signing keys', may('manage') ? [...columns, actions] : columns)
   poll(pauseMs, refresh)
@@ -98,6 +98,6 @@ function columnsOf(clock: PageContext['clock']): readonly Column<SigningKeyShape
     { title: 'Id', cell: (key) => key.key_id, isHead: true },
     { title: 'Type', cell: (key) => key.type },
     { title: 'Added', cell: (key) => timeElement(clock, key.created_at) },
-    { title: 'Ends', cell: (key) => timeElement(clock, key.ends_at, 'never'), style: 'wide' },
+    { title: 'Ends', cell: (key) => timeElement(clock, key.ends_at, 'never') },
   ]
 }

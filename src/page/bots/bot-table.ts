@@ -5,7 +5,13 @@
  */
 import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { BotList, type BotListQuery, type RowRange, visibleRows } from './bot-list.ts'
-import { type Column, emptyState, headElement, rowElement } from '../elements/data-table.ts'
+import {
+  type Column,
+  emptyState,
+  headElement,
+  rowElement,
+  tableElement,
+} from '../elements/data-table.ts'
 import { buttonElement, cardElement, element, scrollElement } from '../elements/element.ts'
 import { formatAge, formatCount, formatOldest, isLate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
@@ -16,8 +22,10 @@ import { statusLine } from '../elements/messages.ts'
 
 /** A table that moves every second cannot be read. */
 const pauseMs = 3_000
-/** As the style says. */
+/** As the style says, in a table and where each row is a card. */
 const rowHeight = 36
+const cardHeight = 92
+const cardsMedia = matchMedia('(max-width: 820px)')
 const heightMax = 580
 /** A list is asked for this long after the last key, so that a word is one question. */
 const typingPauseMs = 150
@@ -39,24 +47,24 @@ interface BotColumn extends Column<ListedBotShape> {
 
 const columnsOf = (clock: PageContext['clock']): readonly BotColumn[] => [
   { title: 'Bot', sort: 'id', cell: linkOf },
-  { title: 'Name', style: 'name', cell: nameOf, hint: (bot) => bot.username },
-  { title: 'State', cell: healthOf },
+  { title: 'Name', style: 'name', isHead: true, isPlain: true, cell: nameOf, hint: fullNameOf },
+  { title: 'State', style: 'state', isPlain: true, cell: healthOf },
   { title: 'Pending', sort: 'pending', style: 'number', cell: (bot) => formatCount(bot.pending) },
   {
     title: 'Oldest',
     sort: 'oldest_age',
-    style: 'number wide',
+    style: 'number',
     cell: oldestOf,
   },
   {
     title: 'Dead letters',
     sort: 'dead_letters',
-    style: 'number wide',
+    style: 'number',
     cell: (bot) => formatCount(bot.dead_letters),
   },
   {
     title: 'Last activity',
-    style: 'number wide',
+    style: 'number',
     cell: (bot) => timeElement(clock, lastActivityOf(bot)),
     hint: ({ mode }) => (mode === 'webhook' ? 'last delivery' : 'last poll'),
   },
@@ -214,21 +222,20 @@ function botRows(
   columns: readonly BotColumn[],
 ): BotRows {
   const [before, after] = [spacer(columns.length), spacer(columns.length)]
-  const body = element('tbody')
-  const caption = element('caption', { class: 'hidden-label' }, 'Bots')
-  const head = element('thead', {}, element('tr', { 'aria-rowindex': 1 }, ...heads))
-  const table = element('table', {}, caption, head, body)
-  const root = scrollElement('Bots', table, 'scroll')
+  const { root: table, body } = tableElement('Bots', heads)
+  table.rows[0]?.setAttribute('aria-rowindex', '1')
+  const root = scrollElement('Bots', table, 'scroll many')
 
   function show(): RowRange {
     const { bots } = list
     const { scrollTop, clientHeight } = root
     // Before it has rows, it is lower than the style lets it become.
     const viewHeight = Math.max(clientHeight, heightMax)
-    const range = visibleRows({ scrollTop, viewHeight, rowHeight, count: bots.length })
+    const height = cardsMedia.matches ? cardHeight : rowHeight
+    const range = visibleRows({ scrollTop, viewHeight, rowHeight: height, count: bots.length })
     table.setAttribute('aria-rowcount', `${bots.length + 1}`)
-    before.style.height = `${range.first * rowHeight}px`
-    after.style.height = `${(bots.length - range.end) * rowHeight}px`
+    before.style.height = `${range.first * height}px`
+    after.style.height = `${(bots.length - range.end) * height}px`
     const focused = document.activeElement?.getAttribute('data-bot') ?? null
     const shown = bots
       .slice(range.first, range.end)
@@ -260,6 +267,11 @@ function nameOf(bot: ListedBotShape): readonly (HTMLElement | string)[] {
 
 function oldestOf({ oldest_age: ageS }: ListedBotShape): HTMLElement | string {
   return isLate(ageS) ? element('span', { class: 'degraded' }, formatOldest(ageS)) : formatAge(ageS)
+}
+
+/** A long name is cut in its cell. */
+function fullNameOf({ first_name: name, username }: ListedBotShape): string {
+  return `${name} @${username}`
 }
 
 function healthOf({ paused, health, mode }: ListedBotShape): HTMLElement | string {

@@ -22,10 +22,12 @@ const columns: readonly Column<ListedBotShape>[] = [
   {
     title: 'Name',
     style: 'name',
+    isHead: true,
+    isPlain: true,
     cell: (bot) => [bot.first_name, element('span', { class: 'faint' }, ` @${bot.username}`)],
   },
   { title: 'Dead letters', style: 'number', cell: (bot) => formatCount(bot.dead_letters) },
-  { title: 'Pending', style: 'number wide', cell: ({ pending }) => formatCount(pending) },
+  { title: 'Pending', style: 'number', cell: ({ pending }) => formatCount(pending) },
 ]
 
 export function deadLettersView(context: PageContext): PageView {

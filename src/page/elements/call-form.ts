@@ -32,7 +32,7 @@ export function callForm(
   { submit, send, kind = 'sets', others = [] }: CallFormOptions,
   ...fields: readonly Child[]
 ): CallForm {
-  const result = statusLine('error', 'alert')
+  const result = statusLine('', 'alert')
   const button = submitElement(submit)
   if (kind === 'danger') button.className = 'danger'
   let settled = ''
@@ -49,9 +49,11 @@ export function callForm(
   const run = async (): Promise<Message> => {
     try {
       const message = await send()
+      result.root.className = ''
       settle()
       return message
     } catch (error) {
+      result.root.className = 'error'
       const isSaid = error instanceof Error && showFieldError(root, error.message)
       return isSaid ? '' : errorText(error)
     } finally {
@@ -60,8 +62,10 @@ export function callForm(
   }
   const sent = (): void => {
     clearFieldErrors(root)
-    if (kind === 'sets' && !isEdited()) result.say(unchanged)
-    else if (!isSending) {
+    if (kind === 'sets' && !isEdited()) {
+      result.root.className = ''
+      result.say(unchanged)
+    } else if (!isSending) {
       isSending = true
       result.run(run)
     }

@@ -1,6 +1,6 @@
 /**
  * Tables of data that is read again and again, and what stands in place of a list without items. A column is all that the page
- * says about it, in one place.
+ * says about it, in one place. On a phone, the style makes a card of each row, in which every cell has its title before it.
  */
 import { type Child, element, scrollElement } from './element.ts'
 import type { PagePart } from './page-part.ts'
@@ -16,8 +16,10 @@ export interface Column<Row> {
   tone?(row: Row): string
   /** What the reader sees of a cell under the pointer. */
   hint?(row: Row): string
-  /** Whether the cells name their rows. */
+  /** Whether the cells name their rows, and the cards. */
   readonly isHead?: boolean
+  /** Whether a cell is understood without its title, so that a card has none before it. */
+  readonly isPlain?: boolean
 }
 
 export interface TableOptions<Row> {
@@ -41,17 +43,16 @@ export function dataTable<Row>(
   columns: readonly Column<Row>[],
   { style = 'scroll', more }: TableOptions<Row> = {},
 ): PagePart<readonly Row[]> {
-  const body = element('tbody')
-  const caption = element('caption', { class: 'hidden-label' }, name)
   const heads = columns.map((column) => headElement(column))
-  const head = element('thead', {}, element('tr', {}, ...heads))
-  const table = element('table', {}, caption, head, body)
+  const { root: table, body } = tableElement(name, heads)
   const root = scrollElement(name, table, style)
   root.hidden = true
   /** The keys of the rows that are open. */
   const open = new Set<string>()
   /** The rows that are shown, by their data: a row that is made anew would lose the focus and the selection. */
   let shown: ReadonlyMap<string, readonly HTMLElement[]> = new Map()
+  /** The columns that have had something to say, by their positions. */
+  const said = new Set<number>()
   const rowsOf = (row: Row): readonly HTMLElement[] =>
     more === undefined
       ? [rowElement(row, columns)]
@@ -67,8 +68,37 @@ export function dataTable<Row>(
     const before = [...shown.values()].flat()
     shown = wanted
     replaceRows(body, before, [...wanted.values()].flat())
+    hideSilent(table, columns, said)
   }
   return { root, show }
+}
+
+/** A table, and the place of its rows. */
+export interface TableParts {
+  readonly root: HTMLTableElement
+  readonly body: HTMLElement
+}
+
+/** Makes an empty table. Its roles are said, as a browser forgets them where the style makes cards of rows. */
+export function tableElement(name: string, heads: readonly HTMLElement[]): TableParts {
+  const body = element('tbody', { role: 'rowgroup' })
+  const caption = element('caption', { class: 'hidden-label' }, name)
+  const head = element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...heads))
+  return { root: element('table', { role: 'table' }, caption, head, body), body }
+}
+
+/** Hides the columns that no row has said anything in. One that did stays, so that nothing jumps. */
+function hideSilent<Row>(
+  table: HTMLTableElement,
+  columns: readonly Column<Row>[],
+  said: Set<number>,
+): void {
+  const rows = [...table.rows].filter((row) => !row.classList.contains('more'))
+  for (const nth of columns.keys()) {
+    const [head, ...cells] = rows.map((row) => row.cells[nth])
+    if (cells.some((cell) => cell?.dataset['none'] === undefined)) said.add(nth)
+    for (const cell of [head, ...cells]) cell?.toggleAttribute('hidden', !said.has(nth))
+  }
 }
 
 /** Changes only what differs. A focused link that is made anew has the focus again. */
@@ -106,7 +136,7 @@ function openableRows<Row>({
   open,
 }: Openable<Row>): readonly HTMLElement[] {
   if (first === undefined) return []
-  const below = element('tr', { class: 'more' })
+  const below = element('tr', { class: 'more', role: 'row' })
   const toggle = element('button', {
     type: 'button',
     class: 'link toggle',
@@ -120,7 +150,7 @@ function openableRows<Row>({
     below.hidden = !open.has(key)
     toggle.setAttribute('aria-expanded', `${!below.hidden}`)
   }
-  below.append(element('td', { colspan: others.length + 1 }, detail))
+  below.append(element('td', { role: 'cell', colspan: others.length + 1 }, detail))
   show()
   return [rowElement(row, [{ ...first, cell: () => toggle }, ...others]), below]
 }
@@ -130,7 +160,7 @@ export function headElement<Row>(
   { title, style }: Column<Row>,
   child: Child = title,
 ): HTMLTableCellElement {
-  return element('th', { scope: 'col', class: style }, child)
+  return element('th', { scope: 'col', role: 'columnheader', class: style }, child)
 }
 
 /** Makes a row. */
@@ -139,15 +169,28 @@ export function rowElement<Row>(
   columns: readonly Column<Row>[],
   rowAttributes: Readonly<Record<string, number>> = {},
 ): HTMLElement {
-  const cells = columns.map((column) => {
-    const style = `${column.style ?? ''} ${column.tone?.(row) ?? ''}`.trim()
-    const attributes = { class: style || undefined, title: column.hint?.(row) }
-    const children = childrenOf(column, row)
-    return column.isHead === true
-      ? element('th', { scope: 'row', ...attributes }, ...children)
-      : element('td', attributes, ...children)
-  })
-  return element('tr', rowAttributes, ...cells)
+  const cells = columns.map((column) => cellElement(row, column))
+  return element('tr', { role: 'row', ...rowAttributes }, ...cells)
+}
+
+/** What stands in a cell that has nothing to say. */
+const noneTexts = ['', '–']
+
+function cellElement<Row>(row: Row, column: Column<Row>): HTMLElement {
+  const { title, style = '', isHead = false, isPlain = false } = column
+  const tag = isHead ? 'th' : 'td'
+  const cell = element(
+    tag,
+    {
+      class: `${style} ${column.tone?.(row) ?? ''}`.trim() || undefined,
+      title: column.hint?.(row),
+      'data-title': isPlain ? undefined : title,
+      ...(isHead ? { scope: 'row', role: 'rowheader' } : { role: 'cell' }),
+    },
+    ...childrenOf(column, row),
+  )
+  cell.toggleAttribute('data-none', noneTexts.includes(cell.textContent ?? ''))
+  return cell
 }
 
 function childrenOf<Row>(column: Column<Row>, row: Row): Node[] {

@@ -70,6 +70,8 @@ const heightPx = 180
 /** Room for a time below the axis. */
 const timeSpacePx = 64
 const textPx = 12
+/** Half of the lowest label of values is below the lines, and no time touches it. */
+const timeGapPx = 10
 const font = `${textPx}px system-ui, sans-serif`
 /** Between a label of the axis of values and the lines. */
 const labelGapPx = 10
@@ -242,7 +244,7 @@ function plotOptions(
       y: valueScale(values),
     },
     axes: [
-      { ...axis, size: 28, space: timeSpacePx, values: timesOf },
+      { ...axis, size: 32, gap: timeGapPx, space: timeSpacePx, values: timesOf },
       { ...axis, size: labelSpacePx, ...valueAxis(values) },
     ],
     series: [{}, ...series],

@@ -78,12 +78,17 @@ export function refreshTimes(clock: Pick<BrowserClock, 'nowMs'>, root: ParentNod
   }
 }
 
+/** Names a bot in a list: by its username if that is known, and its id. */
+export function botNameText(id: number, username: string | undefined): string {
+  return username === undefined ? `${id}` : `@${username} ${id}`
+}
+
 /** Returns a link to the page of a bot, with its username if that is known. */
 export function botLink(
   id: number,
   { username, test = false }: { readonly username?: string | undefined; readonly test?: boolean },
 ): HTMLElement {
-  const name = username === undefined ? `${id}` : `@${username} ${id}`
+  const name = botNameText(id, username)
   const href = botHash({ botId: `${id}`, isTest: test })
   return element('a', { href, class: 'row-link' }, test ? `${name}, /test/` : name)
 }

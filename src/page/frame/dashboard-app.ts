@@ -153,7 +153,8 @@ export class DashboardApp {
     if (route.page === 'unknown') return unknownView()
     if (route.page === 'bot') return botView(context, route)
     if (mayOpen(context, route.page)) return listPages[route.page].view(context)
-    return route.page === 'bots' ? rightsView(context, this.#rights) : unknownView()
+    if (route.page === 'bots') return rightsView(context, this.#rights)
+    return refusedView(context, route.page)
   }
 
   #open(make: (context: PageContext) => PageView): void {
@@ -252,16 +253,26 @@ function pagesFor(context: PageContext): readonly OfferedPage[] {
 }
 
 function unknownView(): PageView {
+  return noView('Unknown page', 'There is no such page', 'The address may be old.')
+}
+
+/** Says what the key lacks for a page that there is. */
+function refusedView({ may }: PageContext, page: ListPage): PageView {
+  const { scope, title } = listPages[page]
+  const needs = may(scope) ? 'to be for all bots' : `the scope ${scope}`
+  return noView(title, 'Your key may not see this page', `It needs ${needs}.`)
+}
+
+function noView(title: string, heading: string, text: string): PageView {
   const back = element('a', { href: '#/', class: 'button primary' }, 'Go to the bots')
-  const text = 'The address may be old, or your key may not see what is there.'
   const root = element(
     'section',
     { class: 'card' },
-    element('h1', {}, 'There is no such page'),
+    element('h1', {}, heading),
     emptyState({ title: '', text }),
     element('p', { class: 'empty' }, back),
   )
-  return { title: 'Unknown page', root }
+  return { title, root }
 }
 
 // oxlint-disable-next-line no-new -- it runs as long as the page

@@ -2,7 +2,13 @@
 import { changeText } from '../../api/change-text.ts'
 import { badgeElement, botLink, timeElement } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
+import {
+  buttonElement,
+  buttonsElement,
+  cardElement,
+  type Child,
+  element,
+} from '../elements/element.ts'
 import type { PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { searchField } from '../elements/fields.ts'
@@ -12,6 +18,11 @@ import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 5_000
 const perPage = 100
+
+interface AuditRow extends RecordedCallShape {
+  /** The name of the key that it was about, if the server or another call tells it. */
+  readonly on_key_name?: string | undefined
+}
 
 export function auditView({ api, clock, poll, query, keepQuery }: PageContext): PageView {
   /** The page begins after this call; undefined: with the last one. */
@@ -28,6 +39,7 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   const first = buttonElement('First page', () => turn(undefined), { style: 'quiet' })
   const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
   const table = dataTable('Audit', columnsOf(clock))
+  const withKeys = keyNamer(api)
 
   async function refresh(): Promise<string> {
     const selection = filters.selection()
@@ -45,7 +57,7 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
     first.hidden = before === undefined
     next.hidden = calls.length < perPage
     lastId = calls.at(-1)?.id
-    table.show(calls)
+    table.show(await withKeys(calls))
     return ''
   }
 
@@ -75,6 +87,26 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
     ),
   )
   return { title: 'Audit', root }
+}
+
+/** Names the keys that calls were about. Those of keys that have ended are remembered, or told by their own calls. */
+function keyNamer(
+  api: PageContext['api'],
+): (calls: readonly RecordedCallShape[]) => Promise<readonly AuditRow[]> {
+  const names = new Map<string, string | undefined>()
+  return async (calls) => {
+    for (const { key_id: id, key_name: name } of calls)
+      if (id !== null && name !== null) names.set(id, name)
+    const unknown = calls.flatMap(({ on_key: key }) =>
+      key === null || names.has(key) ? [] : [key],
+    )
+    if (unknown.length > 0) {
+      for (const key of unknown) names.set(key, undefined)
+      const { keys } = await api.call('listKeys', {})
+      for (const { key_id: id, name } of keys) names.set(id, name)
+    }
+    return calls.map((call) => ({ ...call, on_key_name: names.get(call.on_key ?? '') }))
+  }
 }
 
 interface AuditFilters {
@@ -135,18 +167,20 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
   }
 }
 
-function columnsOf(clock: PageContext['clock']): readonly Column<RecordedCallShape>[] {
+function columnsOf(clock: PageContext['clock']): readonly Column<AuditRow>[] {
   return [
-    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Time', isPlain: true, cell: ({ time }) => timeElement(clock, time) },
     { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
     { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
-    { title: 'Bot', cell: botOf, hint: ({ bot_ids: ids }) => ids.join(', ') },
-    { title: 'Changes', cell: changesOf, style: 'wide' },
+    { title: 'About', cell: aboutOf, hint: aboutHint },
+    { title: 'Changes', isPlain: true, cell: changesOf, style: 'wrap' },
     {
       title: 'Result',
+      style: 'state',
+      isPlain: true,
       cell: ({ result }) => badgeElement(result, result === 'ok' ? 'healthy' : 'failing'),
     },
-    { title: 'Request', cell: (call) => call.request_id, style: 'wide faint' },
+    { title: 'Request', cell: (call) => call.request_id, style: 'request faint' },
   ]
 }
 
@@ -161,8 +195,16 @@ function changesOf({ changes = [] }: RecordedCallShape): HTMLElement | string {
   return element('div', {}, ...changes.map((each) => element('div', {}, changeText(each))))
 }
 
-function botOf(call: RecordedCallShape): HTMLElement | string {
-  const { bot_id: id, bot_ids: ids } = call
-  if (id === null) return ids.length === 0 ? '–' : `${ids.length} bots`
-  return botLink(id, call)
+/** The bot, and the key that a call about keys was about. */
+function aboutOf(call: AuditRow): readonly Child[] {
+  const { bot_id: id, bot_ids: ids, on_key: key, on_key_name: name } = call
+  const bots = ids.length === 0 ? undefined : `${ids.length} bots`
+  const bot = id === null ? bots : botLink(id, call)
+  if (key === null) return [bot ?? '–']
+  const text = name === undefined ? `key ${key}` : `key “${name}”`
+  return bot === undefined ? [text] : [bot, ` ${text}`]
+}
+
+function aboutHint({ bot_ids: ids, on_key: key }: AuditRow): string {
+  return [...ids, ...(key === null ? [] : [key])].join(', ')
 }

@@ -136,12 +136,17 @@ function missedText(data: string): string {
 
 function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {
   return [
-    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
-    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
-    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
+    { title: 'Time', isPlain: true, cell: ({ time }) => timeElement(clock, time) },
+    {
+      title: 'Event',
+      style: 'state',
+      isPlain: true,
+      cell: (event) => badgeElement(event.type, tones[event.type]),
+    },
+    { title: 'What happened', isPlain: true, cell: ({ text }) => text, style: 'wrap' },
     { title: 'Bot', cell: botLinkOf },
-    { title: 'Update', cell: updateLinkOf, style: 'wide' },
-    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
+    { title: 'Update', cell: updateLinkOf },
+    { title: 'Node', cell: ({ node }) => node ?? '–' },
   ]
 }
 

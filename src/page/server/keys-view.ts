@@ -4,30 +4,46 @@ import { actButton } from '../frame/act.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import { secretField } from '../elements/copy-text.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { buttonsElement, cardElement, element } from '../elements/element.ts'
+import { buttonsElement, cardElement, type Child, element } from '../elements/element.ts'
 import { errorText, statusLine } from '../elements/messages.ts'
 import { formatCount } from '../elements/format.ts'
 import { keyForm } from './key-form.ts'
 import { overlapField } from '../elements/fields.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import type { IssuedKeyShape, KeyChangeShape, KeyShape } from '../frame/shapes.ts'
-import { timeElement } from '../elements/page-part.ts'
+import { botNameText, timeElement } from '../elements/page-part.ts'
+import { botHash } from '../frame/page-route.ts'
+import { botNames } from './bot-names.ts'
 
 /** For the last use of each key. */
 const pauseMs = 5_000
+/** Chosen: a key of a platform may be for a thousand bots, and all of their ids are under the pointer. */
+const botsNamedMax = 3
+
+interface ListedKey extends KeyShape {
+  /** The usernames of the first of its bots, as far as they are known. */
+  readonly names: readonly (string | undefined)[]
+}
 
 export function keysView(context: PageContext): PageView {
   const { api, atEnd, clock, poll } = context
   const result = statusLine('note')
   const issued = secretField('The key, which is shown only now')
   const none = noKeys()
+  const named = botNames(context)
+
+  /** The names are read before the list is shown, so that it does not jump. */
+  async function withBots(keys: readonly KeyShape[]): Promise<readonly ListedKey[]> {
+    const names = await named(keys.flatMap(({ bots }) => bots?.slice(0, botsNamedMax) ?? []))
+    return keys.map((key) => ({ ...key, names: key.bots?.map((id) => names.get(id)) ?? [] }))
+  }
 
   async function refresh(): Promise<void> {
     try {
       const { keys } = await api.call('listKeys', {})
       listed.classList.remove('arriving')
       none.hidden = keys.length > 0
-      table.show(keys)
+      table.show(await withBots(keys))
     } catch (error) {
       if (!isTrouble(error)) result.say(errorText(error))
     }
@@ -43,7 +59,7 @@ export function keysView(context: PageContext): PageView {
       },
     })
 
-  const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
+  const actions = { title: 'Actions', isPlain: true, cell: buttonsOf, style: 'actions' }
   const table = dataTable('Keys', [...columnsOf(clock), actions])
 
   function show(key: IssuedKeyShape): string {
@@ -125,19 +141,14 @@ function noKeys(): HTMLElement {
   })
 }
 
-function columnsOf(clock: PageContext['clock']): readonly Column<KeyShape>[] {
+function columnsOf(clock: PageContext['clock']): readonly Column<ListedKey>[] {
   return [
-    { title: 'Name', cell: ({ name }) => name, style: 'wrap', isHead: true },
+    { title: 'Name', isPlain: true, cell: nameOf, isHead: true },
     { title: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
-    {
-      title: 'Bots',
-      cell: ({ bots }) => (bots === null ? 'all' : bots.join(', ')),
-      style: 'wrap wide',
-    },
-    { title: 'Limits', cell: limitsText, style: 'wide' },
+    { title: 'Bots', style: 'wrap', cell: botsOf, hint: ({ bots }) => bots?.join(', ') ?? '' },
+    { title: 'Limits', cell: limitsOf },
     { title: 'Expires', cell: ({ expires }) => timeElement(clock, expires, 'never') },
     { title: 'Last used', cell: (key) => timeElement(clock, key.last_used, 'never') },
-    { title: 'Id', cell: (key) => key.key_id, style: 'wide' },
   ]
 }
 
@@ -146,10 +157,25 @@ function withDelay(text: string, { unreached_workers: unreached = 0 }: KeyChange
   return unreached > 0 ? `${text} ${delay}` : text
 }
 
-function limitsText(key: KeyShape): string {
+/** The id is below the name: a column of its own would leave no room for the buttons. */
+function nameOf({ name, key_id: id }: KeyShape): readonly Child[] {
+  return [name, element('div', { class: 'faint' }, id)]
+}
+
+function botsOf({ bots, names }: ListedKey): readonly Child[] {
+  if (bots === null) return ['all']
+  const links = bots.slice(0, botsNamedMax).map((id, nth) => {
+    const href = botHash({ botId: `${id}`, isTest: false })
+    return element('div', {}, element('a', { href }, botNameText(id, names[nth])))
+  })
+  const others = bots.length - links.length
+  return others === 0 ? links : [...links, `and ${formatCount(others)} more`]
+}
+
+function limitsOf(key: KeyShape): Child | readonly Child[] {
   const limits = [
     key.updates_per_second === null ? [] : [`${formatCount(key.updates_per_second)} updates/s`],
     key.requests_per_second === null ? [] : [`${formatCount(key.requests_per_second)} requests/s`],
   ].flat()
-  return limits.length === 0 ? 'none' : limits.join(', ')
+  return limits.length === 0 ? 'none' : limits.map((limit) => element('div', {}, limit))
 }

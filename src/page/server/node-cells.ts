@@ -15,24 +15,24 @@ export interface Cell {
 }
 
 export const nodeColumns: readonly CellColumn[] = [
-  { title: 'Node', style: 'name' },
-  { title: 'State', style: '' },
+  { title: 'Node', style: '' },
+  { title: 'State', style: 'state' },
   { title: 'Shards', style: '' },
   { title: 'Heartbeat', style: 'number' },
-  { title: 'Workers', style: 'number wide' },
-  { title: 'Longest event-loop delay', style: 'number wide' },
-  { title: 'Up', style: 'number wide' },
-  { title: 'Version', style: 'wide' },
+  { title: 'Workers', style: 'number' },
+  { title: 'Longest event-loop delay', style: 'number' },
+  { title: 'Up', style: 'number' },
+  { title: 'Version', style: '' },
 ]
 
 export const workerColumns: readonly CellColumn[] = [
   { title: 'Worker', style: '' },
-  { title: 'State', style: '' },
+  { title: 'State', style: 'state' },
   { title: 'Shards', style: '' },
   { title: 'Restarts', style: 'number' },
   { title: 'Up', style: 'number' },
-  { title: 'Longest event-loop delay', style: 'number wide' },
-  { title: 'Process', style: 'number wide' },
+  { title: 'Longest event-loop delay', style: 'number' },
+  { title: 'Process', style: 'number' },
 ]
 
 /** A node that was listed before, and is not any more: it was lost, or it was stopped. */

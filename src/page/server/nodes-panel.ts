@@ -49,6 +49,8 @@ function cellsTable(
 ): PagePart<readonly (readonly Cell[])[]> {
   const cellAt = columns.map((column, nth) => ({
     ...column,
+    isHead: nth === 0,
+    isPlain: column.title === 'State',
     cell: (cells: readonly Cell[]) => cellChild(column, cells[nth]),
     tone: (cells: readonly Cell[]) => cells[nth]?.style ?? '',
   }))

@@ -60,13 +60,14 @@ export function deadLetterGroups<Read extends Sums>(
       style: 'quiet small',
     })
   const columns: readonly (Column<DeadGroupShape> | undefined)[] = [
-    { title: 'Reason', cell: reasonCell, style: 'wrap' },
+    { title: 'Reason', isPlain: true, cell: reasonCell, style: 'wrap' },
     { title: 'Dead letters', cell: ({ count }) => formatCount(count), style: 'number' },
     onShow ? undefined : { title: 'Bots', cell: ({ bots }) => formatCount(bots), style: 'number' },
     { title: 'Newest', cell: ({ newest }) => timeElement(clock, newest), style: 'number' },
-    { title: 'Oldest', cell: ({ oldest }) => timeElement(clock, oldest), style: 'number wide' },
+    { title: 'Oldest', cell: ({ oldest }) => timeElement(clock, oldest), style: 'number' },
     {
       title: 'Actions',
+      isPlain: true,
       cell: (group) => buttonsElement(only(group), may('replay') ? again(group) : undefined),
       style: 'actions',
     },

@@ -1,18 +1,20 @@
 /** Who and what an update is about, for the rows of lists. Its texts are of strangers, so each has its own direction of writing. */
 import { type Child, element } from '../elements/element.ts'
 import type { Column } from '../elements/data-table.ts'
-import { type Excerpted, type ExcerptParty, whoHint } from './readable-update.ts'
+import { type Excerpted, type ExcerptParty, whatHint, whoHint } from './readable-update.ts'
 
 /** The columns of a list of updates that its server has sent with excerpts. */
 export const excerptColumns = [
-  { title: 'From', cell: whoCell, hint: whoHint, style: 'name' },
-  { title: 'What', cell: whatCell, style: 'excerpt' },
+  { title: 'From', cell: whoCell, hint: whoHint, style: 'who' },
+  { title: 'What', isPlain: true, cell: whatCell, hint: whatHint, style: 'excerpt' },
 ] as const satisfies readonly Column<Excerpted>[]
 
 /** Who sent it, and where, if that is not the chat with the sender. */
 function whoCell({ excerpt }: Excerpted): readonly Child[] {
   const { from, chat } = excerpt ?? {}
-  if (from === undefined || from.id === chat?.id) return partyParts(chat ?? from)
+  if (from === undefined) return partyParts(chat)
+  // Either may have the names of both.
+  if (from.id === chat?.id) return partyParts({ ...chat, ...from })
   if (chat === undefined) return partyParts(from)
   const place = element('span', { class: 'faint' }, ' in ', nameElement(chat))
   return [...partyParts(from), place]

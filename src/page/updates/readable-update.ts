@@ -72,11 +72,15 @@ export function whoHint({ excerpt }: Excerpted): string {
   return parties.flatMap((party) => (party === undefined ? [] : [partyText(party)])).join(' in ')
 }
 
+/** What it is, and all of its words that the server has sent. */
+export function whatHint({ excerpt }: Excerpted): string {
+  const { content = '', text = '' } = excerpt ?? {}
+  return [content.replaceAll('_', ' '), text].filter((each) => each !== '').join(': ')
+}
+
 /** Who and what on one line, for the live tail. */
 export function excerptText(excerpt: ExcerptShape): string {
-  const { content = '', text = '' } = excerpt
-  const what = [content.replaceAll('_', ' '), text].filter((each) => each !== '').join(': ')
-  return [whoHint({ excerpt }), what].filter((each) => each !== '').join(' · ')
+  return [whoHint({ excerpt }), whatHint({ excerpt })].filter((each) => each !== '').join(' · ')
 }
 
 function partyText({ id, name, username }: ExcerptParty): string {

@@ -170,12 +170,17 @@ function columnsOf(
     element('a', { href: botHash(queue, 'updates', id), class: 'row-link' }, `${id}`)
   return [
     { title: 'Update', cell: linkOf },
-    { title: 'State', cell: ({ state }) => badgeElement(state, updateTones[state]) },
-    { title: 'Type', cell: ({ type }) => type, style: 'wide' },
+    {
+      title: 'State',
+      style: 'state',
+      isPlain: true,
+      cell: ({ state }) => badgeElement(state, updateTones[state]),
+    },
+    { title: 'Type', cell: ({ type }) => type },
     ...excerptColumns,
     { title: 'Pushed', cell: ({ accepted }) => timeElement(clock, accepted), style: 'number' },
     { title: 'Left', cell: ({ left }) => timeElement(clock, left), style: 'number' },
-    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },
-    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number wide' },
+    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number' },
+    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number' },
   ]
 }
