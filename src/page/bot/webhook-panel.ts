@@ -33,8 +33,11 @@ export function webhookPanel(context: PageContext, queue: BotQueueName): PagePar
   const facts = factList()
   let webhook: WebhookState | undefined
   let state: QueueShape | undefined
-  // A bot without a webhook has none of them.
-  const draw = (): void => facts.show(factsOf(state, webhook).filter(([, value]) => value !== '–'))
+  const draw = (): void => {
+    // A bot without a webhook has none of them. What is still read keeps its place.
+    const isRead = webhook !== undefined || state?.mode !== 'webhook'
+    facts.show(factsOf(state, webhook).filter(([, value]) => !isRead || value !== '–'))
+  }
   const read = async (): Promise<void> => {
     webhook = await api.call('getWebhook', ofQueue(queue, {}))
     draw()

@@ -7,7 +7,7 @@ import { buttonElement, element, setElementText } from '../elements/element.ts'
 import { formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
-import { type Waiting, waitingFor } from '../elements/waiting.ts'
+import { arriving, type Waiting, waitingFor } from '../elements/waiting.ts'
 import { type TroubleCause, troubleCauses, type TroubledBots } from './trouble-causes.ts'
 import { type ShowBots, type TroubleRow, troubleRow } from './trouble-row.ts'
 import { troubledOf, troubledStates, type TroubleSums, troubleSumsText } from './trouble-sums.ts'
@@ -20,8 +20,6 @@ const shownMax = 3
 const openMax = 20
 /** So many bots of each state are looked at, those with the oldest updates. Chosen: as many as the list of all bots asks for. */
 const readMax = 200
-/** Chosen: what is below waits this long for a server that is slow, so that it does not jump. */
-const arrivalMsMax = 2_000
 
 interface AttentionPanel extends PagePart<TroubleSums | undefined> {
   /** Stands in its place until the sums are known. */
@@ -34,7 +32,7 @@ interface AttentionPanel extends PagePart<TroubleSums | undefined> {
  * @param onMore - the reader wants to see bots in the list
  */
 export function attentionPanel(context: PageContext, onMore: ShowBots): AttentionPanel {
-  const { api, atEnd, clock, poll } = context
+  const { api, poll } = context
   const waiting = waitingFor()
   const well = element('p', { class: 'well', hidden: true })
   const more = element('div', { class: 'buttons' })
@@ -44,7 +42,7 @@ export function attentionPanel(context: PageContext, onMore: ShowBots): Attentio
 
   const show = (found: readonly TroubleCause[], shown: TroubleSums): void => {
     waiting.done()
-    root.classList.remove('arriving')
+    arrived()
     const count = troubledOf(shown)
     well.hidden = count > 0
     setElementText(well, wellText(shown))
@@ -62,8 +60,8 @@ export function attentionPanel(context: PageContext, onMore: ShowBots): Attentio
     waiting,
   )
   const top = element('div', { class: 'heading' }, title, more)
-  const root = element('section', { class: 'card arriving' }, top, well, waiting.root, causes.root)
-  atEnd(clock.after(arrivalMsMax, () => root.classList.remove('arriving')))
+  const root = element('section', { class: 'card' }, top, well, waiting.root, causes.root)
+  const arrived = arriving(context, root)
   return {
     root,
     waiting,
@@ -72,7 +70,7 @@ export function attentionPanel(context: PageContext, onMore: ShowBots): Attentio
       sums = now
       // An older server knows no sums.
       root.hidden = now === undefined
-      if (now === undefined) root.classList.remove('arriving')
+      if (now === undefined) arrived()
       else if (isNews) hurry()
     },
   }
@@ -115,6 +113,7 @@ function causeList(
     draw()
   })
   rest.className = 'link rest'
+  rest.hidden = true
 
   const draw = (): void => {
     // A line that says that there is one more is as high as that one.

@@ -18,6 +18,7 @@ import type { PageContext } from '../frame/page-context.ts'
 import { fillField, searchField } from '../elements/fields.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
+import { arriving } from '../elements/waiting.ts'
 import { statusLine } from '../elements/messages.ts'
 
 /** A table that moves every second cannot be read. */
@@ -83,6 +84,13 @@ export interface BotTable {
 }
 
 export function botTable(context: PageContext): BotTable {
+  const table = filteredTable(context, () => arrived())
+  const arrived = arriving(context, table.root)
+  return table
+}
+
+/** @param onShown - called each time that the list was read */
+function filteredTable(context: PageContext, onShown: () => void): BotTable {
   const { api, clock, poll, atEnd, query: asked, keepQuery } = context
   const columns = columnsOf(clock)
   const list = new BotList(api)
@@ -91,6 +99,7 @@ export function botTable(context: PageContext): BotTable {
   const count = statusLine('faint')
   const heads = columns.map((column) => headOf(column, sortBy))
   const rows = botRows(list, heads, columns)
+  rows.root.hidden = true
   const none = element('div', { hidden: true })
   fields.append(count.root)
   let sort: BotListQuery['sort'] =
@@ -130,6 +139,7 @@ export function botTable(context: PageContext): BotTable {
     count.say(countText(list))
     rows.root.hidden = list.bots.length === 0
     showNone(none, list)
+    onShown()
   }
 
   async function scrolled(): Promise<void> {

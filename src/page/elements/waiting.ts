@@ -8,6 +8,7 @@
  *        +--failed--> said <
  */
 import { buttonElement, element, setElementText } from './element.ts'
+import type { PageContext } from '../frame/page-context.ts'
 
 export interface Waiting {
   readonly root: HTMLElement
@@ -52,6 +53,24 @@ export function waitingFor(): Waiting {
       show('failure')
     },
   }
+}
+
+/** Chosen: what is below waits this long for a server that is slow. */
+const arrivalMsMax = 2_000
+
+/**
+ * Hides what comes after a part of the page until it is there, so that it does not jump.
+ *
+ * @returns what to call then
+ */
+export function arriving(
+  { atEnd, clock }: Pick<PageContext, 'atEnd' | 'clock'>,
+  root: HTMLElement,
+): () => void {
+  const arrived = (): void => root.classList.remove('arriving')
+  root.classList.add('arriving')
+  atEnd(clock.after(arrivalMsMax, arrived))
+  return arrived
 }
 
 function nothing(): void {}
