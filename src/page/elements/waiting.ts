@@ -7,8 +7,8 @@
  *        |  +-- try again  | a refused read: what is shown is old
  *        +--failed--> said <
  */
+import type { BrowserClock } from './browser-clock.ts'
 import { buttonElement, element, setElementText } from './element.ts'
-import type { PageContext } from '../frame/page-context.ts'
 
 export interface Waiting {
   readonly root: HTMLElement
@@ -55,6 +55,12 @@ export function waitingFor(): Waiting {
   }
 }
 
+/** What a part knows of the view that it is in. */
+interface View {
+  readonly clock: Pick<BrowserClock, 'after'>
+  readonly atEnd: (end: () => void) => void
+}
+
 /** Chosen: what is below waits this long for a server that is slow. */
 const arrivalMsMax = 2_000
 
@@ -63,10 +69,7 @@ const arrivalMsMax = 2_000
  *
  * @returns what to call then
  */
-export function arriving(
-  { atEnd, clock }: Pick<PageContext, 'atEnd' | 'clock'>,
-  root: HTMLElement,
-): () => void {
+export function arriving({ atEnd, clock }: View, root: HTMLElement): () => void {
   const arrived = (): void => root.classList.remove('arriving')
   root.classList.add('arriving')
   atEnd(clock.after(arrivalMsMax, arrived))
