@@ -172,7 +172,7 @@ function columnsOf(clock: PageContext['clock']): readonly Column<AuditRow>[] {
     { title: 'Time', isPlain: true, cell: ({ time }) => timeElement(clock, time) },
     { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
     { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
-    { title: 'About', cell: aboutOf, hint: aboutHint },
+    { title: 'About', cell: aboutOf, hint: aboutHint, style: 'wrap' },
     { title: 'Changes', isPlain: true, cell: changesOf, style: 'wrap' },
     {
       title: 'Result',
