@@ -355,6 +355,7 @@ test('a bot is registered, gets a new token and a signing key, and is removed', 
   await page.getByRole('link', { name: /^Open bot/ }).click()
   await openTab({ page }, 'Settings')
   await page.getByRole('button', { name: 'Rotate the token' }).click()
+  await page.getByText(/^Rotate the token of Shop @registered_bot, bot \d+\?$/).waitFor()
   await page.getByRole('dialog').getByLabel('The old token stays valid for').selectOption('none')
   await answer({ page }, 'Rotate the token')
   await page.getByText('Copy the new token now: it cannot be shown again.').waitFor()
@@ -371,7 +372,7 @@ test('a bot is registered, gets a new token and a signing key, and is removed', 
   await page.getByRole('button', { name: 'Remove the bot' }).click()
   await page.getByText('0 pending updates and 0 dead letters are lost').waitFor()
   await answer({ page }, 'Remove the bot')
-  await page.getByText(/^Bot \d+ is removed\.$/).waitFor()
+  await page.getByText(/, bot \d+ is removed\.$/).waitFor()
 })
 
 test('the tile of failing webhooks leads to their bots', { skip }, async () => {

@@ -9,6 +9,7 @@ import { fieldElement, overlapField, textField } from '../elements/fields.ts'
 import { formatCount } from '../elements/format.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import type { BotShape } from '../frame/shapes.ts'
 
 export function dangerZone(context: PageContext, queue: BotQueueName): HTMLElement {
   return element(
@@ -40,10 +41,11 @@ function tokenRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
   let overlap = overlapField('The old token')
   const renew = actButton(context, 'rotateToken', {
     label: actLabels.rotateToken,
-    question: () => {
+    question: async () => {
+      const bot = await context.api.call('getBot', { id: botId })
       overlap = overlapField('The old token')
       return {
-        title: `Rotate the token of bot ${botId}?`,
+        title: `Rotate the token of ${nameOf(bot)}?`,
         text: 'It gets a new token. Its program stops when the old token ends, unless it has the new one by then.',
         fields: overlap.root,
       }
@@ -76,24 +78,30 @@ function eraseRow(context: PageContext, queue: BotQueueName): HTMLElement {
 }
 
 function removeRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
+  let name = ''
   const remove = actButton(context, 'removeBot', {
     label: actLabels.removeBot,
     question: async () => {
       const bot = await context.api.call('getBot', { id: botId })
+      name = nameOf(bot)
       const { pending, dead_letters: letters, test } = bot
       const waiting = formatCount(pending + test.pending)
       const dead = formatCount(letters + test.dead_letters)
       return {
-        title: `Remove ${bot.first_name} @${bot.username}, bot ${botId}?`,
+        title: `Remove ${name}?`,
         text: `${waiting} pending updates and ${dead} dead letters are lost, and its token ends. Nothing of it can be restored.`,
       }
     },
     input: () => ({ id: botId }),
-    said: () => `Bot ${botId} is removed.`,
+    said: () => `${name} is removed.`,
     after: () => {
       location.hash = '#/'
     },
   })
   const about = 'Ends its token, and removes its queues with everything that waits in them.'
   return rowOf('Remove', about, remove)
+}
+
+function nameOf({ first_name: name, username, bot_id: botId }: BotShape): string {
+  return `${name} @${username}, bot ${botId}`
 }
