@@ -26,6 +26,7 @@ export const fleetStates = [
   'paused',
   'stuck',
   'idle',
+  'conflict',
 ] as const
 export type FleetState = (typeof fleetStates)[number]
 

@@ -5,7 +5,7 @@ import type { CommandGroup, ShortHelp } from '../cli/commands/help-text.ts'
 /** What an operator in trouble types, and what it shows, from all bots to one. */
 const firstCommands: ShortHelp['firstCommands'] = [
   ['summary', 'how many bots fail, and what waits'],
-  ['bots list --state failing', 'which bots fail, and why'],
+  ['bots list --problems', 'which bots need help, and why'],
   ['bots show BOT_ID', 'what is wrong with a bot'],
   ['attempts BOT_ID', 'what its endpoint has answered'],
   ['events', 'what goes wrong from now on'],

@@ -76,6 +76,7 @@ function commandsOf({
     'bots list',
     'bots list --details',
     'bots list --state failing',
+    'bots list --problems',
     ...[failing, healthy, paused, polling].map((id) => `bots show ${id}`),
     'summary',
     'server history --minutes 3',

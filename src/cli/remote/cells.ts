@@ -37,7 +37,10 @@ export function fieldCell(schema: TSchema, value: unknown, nowMs?: number): stri
   )
   return cell(
     fields
-      .map(([name, each]) => `${name} ${fieldCell(fieldOf(schema, name), each, nowMs)}`)
+      .map(
+        ([name, each]) =>
+          `${labelOf(fieldOf(schema, name), name)} ${fieldCell(fieldOf(schema, name), each, nowMs)}`,
+      )
       .join(', '),
   )
 }
@@ -58,7 +61,7 @@ function numberText(as: ShownAs, value: number, nowMs: number | undefined): stri
     case 'bytes':
       return bytesText(value)
     case 'ms':
-      return `${value} ms`
+      return msText(value)
     case 'rate':
     case 'name':
     case 'reason':
@@ -80,6 +83,17 @@ export function ageText(ageS: number): string {
   if (ageS < 120) return `${Math.round(ageS)} s`
   if (ageS < 7_200) return `${Math.floor(ageS / 60)} min`
   return ageS < 172_800 ? `${Math.floor(ageS / 3_600)} h` : `${Math.floor(ageS / 86_400)} d`
+}
+
+/** Returns milliseconds for people: `12.3 ms`, `4.2 s`, `3 min`. */
+function msText(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : ageText(ms / 1_000)
+}
+
+/** The value beside it has the unit. */
+function labelOf(schema: TSchema, field: string): string {
+  return asOf(schema) === 'ms' ? field.replace(/_ms$/, '') : field
 }
 
 /** Returns a number of bytes for people, such as `12.3 MiB`. */
@@ -211,7 +225,7 @@ export function fieldPairs(
 ): readonly FieldPair[] {
   return Object.entries(fields).flatMap(([field, value]: [string, unknown]) => {
     const inner = fieldOf(schema, field)
-    const name = `${before}${field}`
+    const name = `${before}${labelOf(inner, field)}`
     if (isNested(value)) return fieldPairs(inner, value, { nowMs, before: `${name} ` })
     const shown = singleCell(inner, value, nowMs)
     return nowMs !== undefined && shown === emptyCell ? [] : [[name, shown] as const]

@@ -173,14 +173,32 @@ function botLines(bot: BotState, view: View): readonly string[] {
   const schema = botOperations.getBot.result()
   const { nowMs } = view
   const shown = { ...shownQueue(others), ...(relay && { relay: needs.relayText(relay) }) }
-  const pairs = [...fieldPairs(schema, shown, { nowMs }), ...testPairs(test, nowMs)]
+  const pairs = [
+    ...fieldPairs(schema, shown, { nowMs }),
+    ...pollingPairs(bot, nowMs),
+    ...testPairs(test, nowMs),
+  ]
   return underSentence(healthSentence(bot), view, view.pairs(pairs))
 }
 
 function testPairs(test: BotState['test'], nowMs: number | undefined): readonly FieldPair[] {
   const schema = botOperations.getBot.result().properties.test
   if (!isUsed(test)) return []
-  return fieldPairs(schema, shownQueue(test), { nowMs, before: '/test/ ' })
+  const before = '/test/ '
+  return [
+    ...fieldPairs(schema, shownQueue(test), { nowMs, before }),
+    ...pollingPairs(test, nowMs, before),
+  ]
+}
+
+/** A row for each fact: together they are longer than a line. */
+function pollingPairs(
+  { polling }: Pick<BotState['test'], 'polling'>,
+  nowMs: number | undefined,
+  before = '',
+): readonly FieldPair[] {
+  const schema = fieldOf(botOperations.getBot.result(), 'polling')
+  return fieldPairs(schema, polling ?? {}, { nowMs, before: `${before}polling ` })
 }
 
 /** Whether anything is known of a queue: a webhook or a setting, a poll, an update. */
@@ -198,7 +216,11 @@ function isUsed({ deliveries, ...queue }: BotState['test']): boolean {
 }
 
 /** Of the counts of deliveries, only what has happened is shown. The reason of the health is on top. */
-function shownQueue({ health_reason: _onTop, ...queue }: BotState['test']): object {
+function shownQueue({
+  health_reason: _onTop,
+  polling: _below,
+  ...queue
+}: BotState['test']): object {
   const counts = Object.entries(queue.deliveries).filter(([, count]) => count > 0)
   return { ...queue, deliveries: Object.fromEntries(counts) }
 }
@@ -214,6 +236,8 @@ export function healthSentence(bot: BotState, isTest = false): string {
   const word = paused ? 'paused' : health
   const state = word === null ? 'polls' : `is ${word}`
   if (reason === null) return `${who} ${state}`
+  if (paused)
+    return `${who} is ${reason.startsWith('paused') ? reason : `paused: ${reason}`}; see postbote audit for who and when`
   return word !== null && reason.startsWith(word)
     ? `${who} is ${reason}`
     : `${who} ${state}: ${reason}`

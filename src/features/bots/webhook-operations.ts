@@ -124,7 +124,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'retry',
-    done: 'keys of bot {id} that are delivered now: {retried_keys}',
+    done: '{retried_keys} chats or other keys of bot {id} are delivered now; see postbote attempts {id}',
     more: '#now',
     summary: 'Delivers now what waits for its next try',
     description:

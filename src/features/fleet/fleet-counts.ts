@@ -11,6 +11,8 @@ export interface FleetCounts {
   readonly health: Readonly<Record<Health, number>>
   /** Bots whose deliveries the operator has paused, with or without a webhook. */
   readonly paused: number
+  /** Bots that two programs poll at the same time, degraded or not yet. */
+  readonly fought: number
   /** Pending updates of both queues of all bots, and the bytes of their texts. */
   readonly pending: number
   readonly pendingBytes: number
@@ -38,6 +40,7 @@ export const noFleetCounts: FleetCounts = {
   webhook: 0,
   health: recordOf(healthWords, () => 0),
   paused: 0,
+  fought: 0,
   pending: 0,
   pendingBytes: 0,
   deadLetters: 0,
@@ -50,6 +53,7 @@ export function addFleetCounts(a: FleetCounts, b: FleetCounts): FleetCounts {
     webhook: a.webhook + b.webhook,
     health: recordOf(healthWords, (word) => known(a.health[word]) + known(b.health[word])),
     paused: a.paused + b.paused,
+    fought: known(a.fought) + known(b.fought),
     pending: a.pending + b.pending,
     pendingBytes: a.pendingBytes + b.pendingBytes,
     deadLetters: a.deadLetters + b.deadLetters,

@@ -84,7 +84,9 @@ function listedBot() {
       paused: is.orNull(is.flag('Whether the operator has stopped deliveries.')),
       health: is.orNull(is.health()),
       health_reason: is.optional(
-        is.reason('Why its health is degraded, behind, failing or unpolled; otherwise absent.'),
+        is.reason(
+          'Why its health is degraded, behind, failing or unpolled, or that two clients poll at once; otherwise absent.',
+        ),
       ),
       next_attempt: is.orNull(is.preciseTime('When the webhook is tried next.')),
       dead_letters: is.optional(is.orNull(is.count('With `details`: the number of dead letters.'))),
@@ -131,6 +133,9 @@ function fleetSummary() {
       ),
     }),
     paused: numberOf('paused bots, with or without a webhook'),
+    conflicts: is.optional(
+      numberOf('bots that two clients poll at once; absent if there are none'),
+    ),
     pending: is.count('Updates that wait in the queues of all bots.'),
     pending_bytes: is.bytes('Their bytes.'),
     oldest_age: is.orNull(is.age('The age of the oldest of them, in seconds.')),

@@ -243,6 +243,7 @@ function countsJson(
     mode: { polling, webhook },
     health,
     paused: counts.paused,
+    ...(counts.fought > 0 ? { conflicts: counts.fought } : {}),
     pending: counts.pending,
     pending_bytes: counts.pendingBytes,
     oldest_age: oldest?.ageS ?? null,

@@ -13,6 +13,8 @@ export interface FleetStatus
   readonly health?: Health | undefined
   /** Why the health is none of a bot that needs nothing; undefined if it is, or if a worker of an older version has answered. */
   readonly healthReason?: string | undefined
+  /** Whether two programs poll at the same time; undefined if a worker of an older version has answered. */
+  readonly isFought?: boolean | undefined
   /** Wall time; undefined if no attempt is planned. */
   readonly nextAttemptMs?: number | undefined
   /** How long ago an update was last confirmed or delivered; undefined if none was since the bot was loaded. */
@@ -50,6 +52,7 @@ export const stuckAfterMs = 60_000
  * - `paused`: the operator has paused its deliveries, with or without a webhook.
  * - `stuck`: its oldest pending update is older than 60 s, and nothing was confirmed or delivered in the last 60 s.
  * - `idle`: nothing is pending, and no getUpdates call waits. A delivery in progress has a pending update.
+ * - `conflict`: two programs poll at the same time, from the second time that they meet.
  */
 export function isInState(status: FleetStatus, state: FleetState): boolean {
   switch (state) {
@@ -65,6 +68,8 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
       return isStuck(status)
     case 'idle':
       return status.pendingCount === 0 && !status.isPollWaiting
+    case 'conflict':
+      return status.isFought === true
     default:
       return unreachable(state)
   }

@@ -362,6 +362,7 @@ export class Fleet {
     const { clock, bots } = this.#parts
     const loaded = bots.loadedQueue(row.queue)
     const { health, nextAttemptMs } = this.#healthOf({ row, loaded, of })
+    const polls = this.#pollsOf({ row, loaded, of })
     const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
     return {
       mode: row.hasWebhook ? 'webhook' : 'polling',
@@ -371,7 +372,8 @@ export class Fleet {
       health,
       nextAttemptMs,
       isPollWaiting: loaded?.poller.isWaiting ?? false,
-      polledBeforeMs: this.#pollsOf({ row, loaded, of }).lastBeforeMs,
+      polledBeforeMs: polls.lastBeforeMs,
+      isFought: isFought(row, polls),
       deadLetters: row.deadLetters,
       // JSON has no infinity.
       takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
@@ -384,9 +386,10 @@ export class Fleet {
   }
 
   #inFull(status: FleetStatus, row: FleetRow, of: Indexed): FleetStatus {
-    const { health, oldestAgeS } = status
+    const { health, oldestAgeS, isFought: hasFight } = status
     const named = { ...status, webhookHost: row.webhookHost }
-    if (health === undefined || health === 'healthy' || health === 'paused') return named
+    const isFine = health === undefined || health === 'healthy' || health === 'paused'
+    if (isFine && hasFight !== true) return named
     const loaded = this.#parts.bots.loadedQueue(row.queue)
     return { ...named, healthReason: this.#reasonOf({ row, loaded, of }, oldestAgeS) }
   }
@@ -487,6 +490,7 @@ export class Fleet {
     if (!row.isRegistered) return
     sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
     if (row.isPaused) sums.paused += 1
+    if (loaded !== undefined && isFought(row, loaded.poller.polls)) sums.fought += 1
     const health = this.#watchHealth(seen, ageS)
     if (health !== undefined) sums.health[health] += 1
   }
@@ -565,6 +569,11 @@ type Sums = Mutable<Omit<FleetCounts, 'health'>> & {
 
 function noSums(): Sums {
   return { ...noFleetCounts, health: { ...noFleetCounts.health } }
+}
+
+/** Whether two programs poll, also before that degrades the health: an operator who looks is told at once. */
+function isFought({ hasWebhook }: FleetRow, { fight }: Pick<Polls, 'fight'>): boolean {
+  return !hasWebhook && fight !== undefined
 }
 
 /** The age of the oldest pending update of a queue in seconds; undefined if none is pending. */

@@ -1,6 +1,6 @@
 /** `postbote bots list`: the bots of the server, all or those in a state, with what operators look for. */
 import { ConfigError } from '../../config/config.ts'
-import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
+import { type Kind, onOff, refused, wholeNumber } from '../../config/config-values.ts'
 import { fleetOperations } from './fleet-operations.ts'
 import type { QueryOf, ResultOf } from '../../api/operation.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
@@ -34,6 +34,15 @@ const limitOption = {
   sentence: `Lists this many bots at most. With --sort, ${listedPerPageMax} at most.`,
 } as const
 
+/** What needs attention, the worst first. What two clients poll is degraded after a minute, and is listed once. */
+const problemStates = ['failing', 'unpolled', 'conflict', 'degraded', 'behind'] as const
+const problemsOption = {
+  name: 'problems',
+  kind: onOff,
+  sentence:
+    'Lists only bots that need attention, the worst first: failing ones, those that nobody polls or two clients poll at once, degraded ones, and those that are behind.',
+} as const
+
 export const listBotsCommand: ParsedCommand = remoteCommand(fleetOperations.listBots, {
   sentence: 'lists the bots, all or those in a state, with the state of their main queues',
   fields: {
@@ -53,6 +62,7 @@ export const listBotsCommand: ParsedCommand = remoteCommand(fleetOperations.list
     details: { sentence: 'Shows the dead letters and the last activity of each bot, too.' },
     limit: limitOption,
   },
+  options: [problemsOption],
   run: list,
 })
 
@@ -65,6 +75,10 @@ async function list(
 ): Promise<void> {
   const query = { after: 0, ...asked, limit: call.need(limitOption) }
   assertSortable(query)
+  if (call.has(problemsOption)) {
+    await listProblems(call, query)
+    return
+  }
   const result = await readBots(await privateApiOf(call), query)
   const { bots } = result
   printResult(call, madeResult(result), botLines)
@@ -76,6 +90,30 @@ async function list(
       ? `there may be more bots: --after ${bots.at(-1)?.bot_id}`
       : 'there may be more bots: raise --limit',
   )
+}
+
+/** Asks for each state: the server has no order of states. Of a state, those with the oldest updates come first. */
+async function listProblems(call: CommandCall, query: BotQuery): Promise<void> {
+  if (query.state !== undefined || query.sort !== undefined || query.after > 0) {
+    throw new ConfigError(['--problems: expected none of --state, --sort and --after with it'])
+  }
+  const api = await privateApiOf(call)
+  const limit = Math.min(query.limit, listedPerPageMax)
+  const pages = await Promise.all(
+    problemStates.map((state) => readBots(api, { ...query, state, sort: 'oldest_age', limit })),
+  )
+  const byId = new Map<number, BotPage['bots'][number]>()
+  for (const bot of pages.flatMap(({ bots }) => bots)) {
+    if (!byId.has(bot.bot_id)) byId.set(bot.bot_id, bot)
+  }
+  const result = joinedPages([...byId.values()].slice(0, limit), pages)
+  printResult(call, madeResult(result), ({ bots }, view) =>
+    bots.length === 0 && view.form === 'table'
+      ? ['no bot needs attention']
+      : botLines({ bots }, view),
+  )
+  tellIncomplete(result)
+  if (result.bots.length === limit) tellMore(call, 'there may be more bots: raise --limit')
 }
 
 /** A sorted list has no next page: the server refuses `after` with `sort`, and the command cannot join pages. */
@@ -95,24 +133,39 @@ async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
   const { limit } = query
   const bar = new ProgressBar()
   const bots: BotPage['bots'][number][] = []
-  const missing = new Set<number>()
+  const pages: BotPage[] = []
   for (let { after } = query; bots.length < limit; ) {
     const asked = Math.min(limit - bots.length, listedPerPageMax)
     const input = { query: { ...query, after, limit: asked } }
     const { value: page } = await api.call(fleetOperations.listBots, input)
     bots.push(...page.bots)
-    for (const shard of page.missing_shards ?? []) missing.add(shard)
+    pages.push(page)
     if (page.bots.length < asked) break
     after = bots.at(-1)?.bot_id ?? after
     if (limit > listedPerPageMax) bar.show('reading bots', bots.length, limit)
   }
   bar.clear()
+  return joinedPages(bots, pages)
+}
+
+function joinedPages(bots: BotPage['bots'], pages: readonly BotPage[]): BotPage {
+  const missing = new Set(pages.flatMap(({ missing_shards: shards = [] }) => shards))
   const shards = [...missing].toSorted((a, b) => a - b)
   return { bots, ...(shards.length > 0 ? { missing_shards: shards } : {}) }
 }
 
 function botLines({ bots }: BotPage, view: View): readonly string[] {
   // A bot without a webhook can be paused, too.
-  const shown = bots.map((bot) => (bot.paused === true ? { ...bot, health: 'paused' } : bot))
+  const shown = bots.map((bot) => ({ ...bot, health: stateOf(bot) }))
   return resultLines(fleetOperations.listBots, { bots: shown }, view)
+}
+
+/** A conflict of polls has no word of health in its first minute, and its reason has all that is known. */
+function stateOf({
+  paused,
+  health,
+  health_reason: reason,
+}: BotPage['bots'][number]): string | null {
+  if (paused === true) return 'paused'
+  return health ?? (reason === undefined ? null : 'conflict')
 }

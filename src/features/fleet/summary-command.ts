@@ -24,6 +24,8 @@ function summarySentence(summary: Summary): string {
   const { healthy: _healthy, ...others } = health
   const troubled = Object.entries(others).filter(([, count]) => count > 0)
   const states = troubled.map(([word, count]) => `${grouped(count)} ${word}`)
+  const { conflicts = 0 } = summary
+  if (conflicts > 0) states.push(`${grouped(conflicts)} that two clients poll at once`)
   const bots = counted(summary.bots, 'bot')
   const oldest = ageS === null ? '' : `, the oldest for ${ageText(ageS)}`
   return [

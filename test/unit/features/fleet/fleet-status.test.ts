@@ -28,6 +28,7 @@ test('a bot may be in several states, or in none', () => {
   assert.deepEqual(statesOf(old), ['stuck'])
   assert.deepEqual(statesOf({ ...old, mode: 'webhook', health: 'failing' }), ['failing', 'stuck'])
   assert.deepEqual(statesOf({ ...old, isPaused: true }), ['paused', 'stuck'])
+  assert.deepEqual(statesOf({ isPollWaiting: true, isFought: true }), ['conflict'])
 })
 
 test('a bot is stuck after more than a minute only', () => {
