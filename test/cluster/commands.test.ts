@@ -168,7 +168,7 @@ test('summary shows the sums, and limits shows, sets and removes the limit of a 
   )
   assert.match(summary.out, /^mode +polling \d+, webhook \d+$/m)
   assert.match(summary.out, /^oldest_age +\d+ (?:s|min)\noldest_bot_id +\d+\noldest_test +no$/m)
-  assert.match(summary.out, /^delivery webhook +p50_ms (?:-|[\d.]+ ms), p99_ms (?:-|[\d.]+ ms)$/m)
+  assert.match(summary.out, /^delivery webhook +p50 (?:-|[\d.]+ m?s), p99 (?:-|[\d.]+ m?s)$/m)
   const history = await postbote(server, ['server', 'history', '--minutes', '1'])
   assert.match(history.out, /^time +pushed +confirmed .*polling_p99_ms *\n\d{4}-\d\d-\d\dT.*\n$/)
   const sums = JSON.parse((await postbote(server, ['summary', '--json'])).out)

@@ -196,28 +196,6 @@ test('a bot whom nobody polls is unpolled, also when it has left memory, and is 
   assert.equal(await reasonOf(), 'last polled 0 s ago; 1 update waits, the oldest for 3 min')
 })
 
-test('a bot that two programs poll is found and counted in the first minute, with its reason', async () => {
-  const bots = await open()
-  const queue = await bots.queueOf(await bots.register(100))
-  await bots.register(101)
-  const waits = { ...poll, timeoutMs: 50_000 }
-  const call = (): void => void Promise.resolve(queue.poller.poll(waits, presence)).catch(skip)
-  call()
-  assert.deepEqual(await select(bots, { state: 'conflict' }), [])
-  for (let round = 0; round < 3; round++) {
-    call()
-    await bots.clock.advance(10_000)
-  }
-  assert.deepEqual(await select(bots, { state: 'conflict' }), [100])
-  const listed = await bots.fleet.list({ state: 'conflict', after: 0, limit: 10 })
-  const status = listed.bots[0]?.status
-  assert.equal(status?.health, undefined)
-  assert.match(status?.healthReason ?? '', /^two clients poll at once; /)
-  const { counts } = await fleetSums(bots.fleet)
-  assert.deepEqual([counts.fought, counts.health.degraded], [1, 0])
-  queue.poller.drain()
-})
-
 test('a bot that gets the same updates for minutes is degraded and reported, and three that behave are not', async () => {
   const bots = await open()
   const stuck = await bots.register(100)
