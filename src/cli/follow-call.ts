@@ -21,6 +21,8 @@ interface Followed<Row extends Operation> extends Pick<FollowTailOptions, 'name'
   inputAfter(lastId: string | undefined): InputOf<Row>
   /** Returns the fields that each event of this name has; undefined for one that a later server has. */
   dataOf(name: string): TSchema | undefined
+  /** Returns whether an event is printed. Default: each is. */
+  isWanted?(event: StreamedEvent): boolean
   /** Return an event on a line, for programs and for people. */
   json(event: StreamedEvent): string
   line(event: StreamedEvent): string
@@ -44,6 +46,7 @@ export async function followCall<Row extends Operation>(
       },
       onEvent(event) {
         if (!isWhole(event, followed.dataOf(event.name))) throw new ForeignResponseError()
+        if (followed.isWanted?.(event) === false) return
         if (isJson) printJsonLine(followed.json(event))
         else process.stdout.write(`${followed.line(event)}\n`)
       },

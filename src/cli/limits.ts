@@ -13,3 +13,10 @@ export const nodeWatchMs = 600
 export const privateApiResponseBytesMax = 16 * mib
 /** The doctor waits this long for a program of this machine, and for a connection to a proxy. Chosen. */
 export const answerMsMax = 5_000
+/**
+ * A command waits this long for a server that sends nothing, unless `--timeout` says otherwise. Chosen: longer than the replay of
+ * all dead letters of a bot takes, which is the longest call.
+ */
+export const privateApiIdleMs = 120_000
+/** And this long for the end of a response that comes in small pieces. Chosen: five times as long. */
+export const privateApiCallMsMax = 600_000

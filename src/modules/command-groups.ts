@@ -8,7 +8,7 @@ const firstCommands: ShortHelp['firstCommands'] = [
   ['bots list --problems', 'which bots need help, and why'],
   ['bots show BOT_ID', 'what is wrong with a bot'],
   ['attempts BOT_ID', 'what its endpoint has answered'],
-  ['events', 'what goes wrong from now on'],
+  ['events', 'what went wrong last, and goes wrong now'],
   ['audit', 'who has changed something'],
 ]
 

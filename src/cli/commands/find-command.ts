@@ -27,14 +27,24 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
     const actions = group.map(({ name }) => name.slice(first.length + 1))
     // `node list`, where another command shows them all.
     const others = rows.filter(({ name }) => name !== first && twinsOf(first).includes(name))
+    // `updates push`, which the help shows in this group.
+    const own = commandsInGroup(rows, first).find(({ name }) => name === argv[1])
+    const meant = own === undefined ? undefined : advised([`postbote ${own.name}`])
     const advice =
-      adviceFor(argv[1] ?? '', actions) ||
-      (others[0] === undefined ? '' : advised([others[0].name]))
+      meant ??
+      (adviceFor(argv[1] ?? '', actions) ||
+        (others[0] === undefined ? '' : advised([others[0].name])))
     throw new ConfigError([`${first}: expected ${choiceOf(actions)}${advice}`])
   }
   const inGroup = commandsInGroup(rows, first)
   if (inGroup.length > 0) {
     throw new ConfigError([`${first}: expected ${choiceOf(inGroup.map(({ name }) => name))}`])
+  }
+  const [option] = /^--[a-z-]{1,64}/.exec(first) ?? []
+  if (option !== undefined) {
+    throw new ConfigError([
+      `${option}: options come after the command, as in postbote summary ${option}`,
+    ])
   }
   const what = `unknown command ${shown(first)}`
   throw new ConfigError([`${what}${meantBy(rows, argv)} See postbote help`])
@@ -56,7 +66,18 @@ function meantBy(
   const full = twins.map((word) => `${word} ${second}`).filter((name) => names.includes(name))
   if (full.length > 0) return advised(full)
   if (twins.length > 0) return advised(twins)
-  return adviceFor(first, known) || '.'
+  return adviceFor(first, known) || adviceForOther(first, names) || '.'
+}
+
+/** What other programs call a command. */
+const otherWords = [
+  ['status', 'summary'],
+  ['logs', 'events'],
+] as const
+
+function adviceForOther(first: string, names: readonly string[]): string {
+  const meant = otherWords.find(([word]) => adviceFor(first, [word]) !== '')
+  return meant !== undefined && names.includes(meant[1]) ? advised([meant[1]]) : ''
 }
 
 /** Returns the word, its singular and its plural. */

@@ -3,8 +3,9 @@
  * contain the text after an unknown option, because that may be a secret whose option was mistyped.
  */
 import { ConfigError } from '../../config/config.ts'
+import { durationMs } from '../../config/duration.ts'
 import { readFlags } from '../../config/read-flags.ts'
-import { adviceFor } from '../../kit/text/advice-for.ts'
+import { advised, adviceFor } from '../../kit/text/advice-for.ts'
 import { CommandCall, type CommandCallParts } from './command-call.ts'
 import {
   isServerOption,
@@ -28,15 +29,19 @@ export function parseCommand(
 ): CommandCall {
   const problems: string[] = []
   const words: string[] = []
+  const places: number[] = []
   const given = readFlags(argv, {
     rows: optionsOf(row),
     problems,
-    onWord: (text) => words.push(text),
+    onWord(text, index) {
+      words.push(text)
+      places.push(index)
+    },
     unknown: (source) => unknownText(source, row),
     takesDashes: true,
   })
   if (problems.length > 0) throw new ConfigError(problems)
-  assertCount(words.length, row)
+  assertCount(words.length, row, unitAdvice(argv, places[row.arguments.length]))
   const texts = new Map([...given].map(([name, { text }]) => [name, text]))
   for (const [nth, { name }] of row.arguments.entries()) {
     const text = words[nth]
@@ -61,14 +66,26 @@ function unknownText(source: string, { name, options, onlyOptions }: ParsedComma
   return `${source}: unknown option${advice}; see --help`
 }
 
-function assertCount(count: number, row: ParsedCommand): void {
+/** Returns what was probably meant if a word is the unit of the number before it, as in `--since 10 m`. */
+function unitAdvice(argv: readonly string[], place = argv.length): string {
+  const [option = '', value = '', unit = ''] = [-2, -1, 0].map((nth) => argv[place + nth])
+  const [, digits] = /^--[a-z-]+=([\d.]+)$/.exec(value) ?? []
+  const count = digits ?? (option.startsWith('--') ? value : '')
+  const isSpan = /^[\d.]+$/.test(count) && durationMs(`${count}${unit}`) !== undefined
+  return isSpan ? advised([`${count}${unit}`]) : ''
+}
+
+function assertCount(count: number, row: ParsedCommand, advice: string): void {
   const missing = row.arguments[count]
   if (missing?.name.startsWith('<') === true) {
     const { name, kind } = missing
-    throw new ConfigError([`${row.name}: expected ${name}, ${kind.expected}; see --help`])
+    const other = row.otherwise === undefined ? '' : `; ${row.otherwise}`
+    throw new ConfigError([`${row.name}: expected ${name}, ${kind.expected}${other}; see --help`])
   }
   const most = row.arguments.length
   if (count <= most) return
   const expected = ['no argument', 'one argument'][most] ?? `at most ${most} arguments`
-  throw new ConfigError([`${row.name}: expected ${expected} besides options; see --help`])
+  throw new ConfigError([
+    `${row.name}: expected ${expected} besides options${advice || ';'} see --help`,
+  ])
 }

@@ -2,7 +2,9 @@
 import { ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { path, upstreamUrl } from '../../config/config-values.ts'
+import { durationText, span } from '../../config/duration.ts'
 import type { CommandCall } from '../commands/command-call.ts'
+import { privateApiCallMsMax, privateApiIdleMs } from '../limits.ts'
 import { jsonOption } from '../output/view.ts'
 import { RemoteApi } from './remote-api.ts'
 
@@ -20,10 +22,18 @@ const keyFileOption = {
   sentence: 'File that contains the admin key of the server, or another of its keys.',
 } as const
 
+const timeoutOption = {
+  name: 'timeout',
+  kind: span(1, privateApiCallMsMax / 1_000),
+  default: durationText(privateApiIdleMs / 1_000),
+  sentence: 'The command fails if the server sends nothing for this long.',
+} as const
+
 /** The options of every command that calls a server. */
 export const remoteOptions = [
   urlOption,
   keyFileOption,
+  timeoutOption,
   jsonOption,
   optionTable.dir,
   optionTable.adminKeyFile,
@@ -40,13 +50,15 @@ export const remoteOptions = [
  * @throws ConfigError if `--url` has no `--key-file`: the key of this machine's server must not reach another one.
  */
 export async function privateApiOf(call: CommandCall): Promise<RemoteApi> {
+  const idleMs = call.need(timeoutOption) * 1_000
   const [url, keyFile] = [call.get(urlOption), call.get(keyFileOption)]
   if (url === undefined) {
     const config = call.config('client')
-    return RemoteApi.ofConfig(keyFile === undefined ? config : { ...config, adminKeyFile: keyFile })
+    const asked = keyFile === undefined ? config : { ...config, adminKeyFile: keyFile }
+    return RemoteApi.ofConfig(asked, idleMs)
   }
   if (keyFile === undefined) {
     throw new ConfigError(['--url: expected --key-file FILE with a key of that server'])
   }
-  return RemoteApi.ofUrl(url, keyFile)
+  return RemoteApi.ofUrl(url, keyFile, idleMs)
 }

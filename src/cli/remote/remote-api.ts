@@ -14,17 +14,18 @@ import { type CallResult, type InputOf, targetOf } from '../../api/target-of.ts'
 import type { Operation, ResultOf } from '../../api/operation.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
 import type { UpstreamUrl } from '../../http/server-origin.ts'
-import { answerMsMax, privateApiResponseBytesMax } from '../limits.ts'
+import {
+  answerMsMax,
+  privateApiCallMsMax,
+  privateApiIdleMs,
+  privateApiResponseBytesMax,
+} from '../limits.ts'
+import { tell } from '../output/print-result.ts'
 import { harmless } from '../output/text-table.ts'
 import { placeOf, type ServerPlace, StrangerError } from './server-place.ts'
 
-/**
- * A command waits this long for a server that sends nothing. Chosen: longer than the replay of all dead letters of a bot
- * takes, which is the longest call.
- */
-const privateApiIdleMsMax = 120_000
-/** And this long for the end of a response that comes in small pieces. Chosen: five times as long. */
-const privateApiCallMsMax = 600_000
+/** A command says what it waits for after so long. Chosen: most calls take a fraction of it, and people begin to wonder. */
+const waitingSaidAfterMs = 2_000
 
 /** What is sent besides the input of a call. */
 export interface CallExtras {
@@ -68,18 +69,24 @@ interface Patience {
   readonly signal?: AbortSignal
 }
 
-const usualPatience: Patience = { idleMs: privateApiIdleMsMax }
+/** Which server it is, and how long to wait for it. */
+interface ApiParts extends Pick<Patience, 'idleMs'> {
+  readonly shown: string
+  readonly url?: string | undefined
+}
 
 export class RemoteApi {
   readonly #connection: ServerConnection
   readonly #shown: string
   readonly #url: string | undefined
+  readonly #patience: Patience
 
   /** Use `ofConfig` or `ofUrl`. */
-  constructor(connection: ServerConnection, shown: string, url?: string) {
+  constructor(connection: ServerConnection, { shown, url, idleMs }: ApiParts) {
     this.#connection = connection
     this.#shown = shown
     this.#url = url
+    this.#patience = { idleMs }
   }
 
   /**
@@ -87,10 +94,10 @@ export class RemoteApi {
    *
    * @throws Error if no server runs on it, or if its admin key cannot be read.
    */
-  static async ofConfig(config: Config): Promise<RemoteApi> {
+  static async ofConfig(config: Config, idleMs = privateApiIdleMs): Promise<RemoteApi> {
     const place = await placeOf(config)
     const key = await readAdminKey(config.dir, config.adminKeyFile)
-    return RemoteApi.#at(place, key)
+    return RemoteApi.#at(place, key, idleMs)
   }
 
   /**
@@ -98,20 +105,29 @@ export class RemoteApi {
    *
    * @throws Error if the file has no key.
    */
-  static async ofUrl({ origin, prefix }: UpstreamUrl, keyFile: string): Promise<RemoteApi> {
+  static async ofUrl(
+    { origin, prefix }: UpstreamUrl,
+    keyFile: string,
+    idleMs = privateApiIdleMs,
+  ): Promise<RemoteApi> {
     const key = await readAdminKey('', keyFile)
     const url = `${origin}${prefix}`
-    return RemoteApi.#at({ shown: url, url }, key)
+    return RemoteApi.#at({ shown: url, url }, key, idleMs)
   }
 
   /** The client of HTTP is loaded only when it is needed: `serve` starts without it. */
-  static async #at({ shown, ...place }: ServerPlace, key: string): Promise<RemoteApi> {
+  static async #at(
+    { shown, ...place }: ServerPlace,
+    key: string,
+    idleMs: number,
+  ): Promise<RemoteApi> {
     const { ServerConnection: Connection } = await import(
       '../../../clients/typescript/server-connection.ts'
     )
-    const options = { key, clock: systemClock, connections: 1, timeoutMs: privateApiIdleMsMax }
+    const options = { key, clock: systemClock, connections: 1, timeoutMs: idleMs }
     const limits = { isPatient: true, responseBytesMax: Number.MAX_SAFE_INTEGER }
-    return new RemoteApi(new Connection({ ...place, ...options, ...limits }), shown, place.url)
+    const connection = new Connection({ ...place, ...options, ...limits })
+    return new RemoteApi(connection, { shown, url: place.url, idleMs })
   }
 
   /**
@@ -130,7 +146,7 @@ export class RemoteApi {
     const timer = systemClock.after(privateApiCallMsMax, () =>
       ending.abort(new Error('the response has no end')),
     )
-    const how = { ...usualPatience, ...extras, body, signal: ending.signal }
+    const how = { ...this.#patience, ...extras, body, signal: ending.signal }
     try {
       const response = await this.#begin(operation, input, how)
       const text = await this.#whole(await this.#accepted(response, 'application/json'))
@@ -177,7 +193,7 @@ export class RemoteApi {
    * @throws CallRefusedError for any other status; Error if no server responds, or another program than Postbote.
    */
   async stream<Row extends Operation>(operation: Row, input: InputOf<Row>): Promise<Readable> {
-    const response = await this.#begin(operation, input, usualPatience)
+    const response = await this.#begin(operation, input, this.#patience)
     return this.#accepted(response, 'application/octet-stream')
   }
 
@@ -196,10 +212,16 @@ export class RemoteApi {
       headers: { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body }),
     }
+    const { isTTY } = process.stderr
+    const saying = systemClock.after(waitingSaidAfterMs, () => {
+      if (isTTY) tell(`waiting for ${this.#shown} (Ctrl+C ends it)`)
+    })
     try {
       return await this.#connection.open(call, { idleMs, signal, isLast: true })
     } catch (error) {
       throw (await this.#otherProtocol(error)) ?? unanswered(error, this.#shown)
+    } finally {
+      saying.cancel()
     }
   }
 

@@ -27,7 +27,7 @@ import { ConfigError } from '../../config/config.ts'
 import { span } from '../../config/duration.ts'
 import { timePoint } from '../../config/time-point.ts'
 import { systemClock, utcText } from '../../kit/clock.ts'
-import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../kit/limits.ts'
+import { jobIdMax, updateIdMax } from '../../kit/limits.ts'
 import {
   type BodyOf,
   type Operation,
@@ -43,12 +43,13 @@ import { printResult, tellIncomplete } from '../output/print-result.ts'
 import { listOptions, View } from '../output/view.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { fieldNames } from './cells.ts'
+import { botKind, idOf, keyKind } from './named-ids.ts'
 import { listIn, resultLines } from './result-lines.ts'
 
 export const botIdArgument = {
   name: '<bot_id>',
-  kind: wholeNumber(botIdMin, botIdMax),
-  sentence: 'Id of the bot, the number before the colon of its token.',
+  kind: botKind,
+  sentence: 'Id of the bot, the number before the colon of its token, or its @username.',
 } as const
 export const updateIdArgument = {
   name: '<update_id>',
@@ -57,8 +58,8 @@ export const updateIdArgument = {
 } as const
 const keyIdArgument = {
   name: '<key_id>',
-  kind: anyText,
-  sentence: 'Id of the key, the part after pbk_.',
+  kind: keyKind,
+  sentence: 'Id of the key, the part after pbk_, or its name.',
 } as const
 const jobIdArgument = {
   name: '<job_id>',
@@ -97,6 +98,7 @@ interface RemoteCommandParts<Row extends Operation> {
   readonly fields?: { readonly [Name in FieldOf<Row>]?: FieldTexts }
   /** Those that are no fields of the call. */
   readonly options?: readonly OptionRow[]
+  readonly otherwise?: string
 }
 
 /** The command makes the call and prints its result. */
@@ -138,17 +140,18 @@ export function remoteCommand<Row extends Operation>(
   const run = async (call: CommandCall): Promise<void> => {
     // What cannot be shown as asked is not called for.
     View.of(call)
-    const path = params.map((name) => [name, valueOf(call, pathArguments.get(name))])
     const given = [...row.arguments, ...row.options].map((each) => [fieldOf(each), each] as const)
-    const of = (properties: TProperties): object | undefined => {
+    const of = async (properties: TProperties): Promise<object | undefined> => {
       const own = given.filter(([field]) => field in properties)
       if (own.length === 0) return undefined
-      return Object.fromEntries(own.map(([field, each]) => [field, valueOf(call, each)]))
+      return valuesOf(call, own)
     }
-    const [query, body] = [of(schemas.query), of(schemas.body)]
+    const [query, body] = [await of(schemas.query), await of(schemas.body)]
     for (const times of [query, body]) assertOrder(Object(times))
+    const inPath = params.map((name) => [name, pathArguments.get(name)] as const)
+    const path = await valuesOf(call, inPath)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kinds parse the values of the schemas
-    const input = { ...Object.fromEntries(path), query, body } as InputOf<Row>
+    const input = { ...path, query, body } as InputOf<Row>
     if ('run' in parts) return parts.run(call, input)
     const result = await (await privateApiOf(call)).call(operation, input)
     if (parts.lines === undefined) printCall(call, operation, result, input)
@@ -157,7 +160,8 @@ export function remoteCommand<Row extends Operation>(
       tellIncomplete(Object(result.value))
     }
   }
-  return { ...row, run }
+  const { otherwise } = parts
+  return { ...row, ...(otherwise !== undefined && { otherwise }), run }
 }
 
 /** Between times in the wrong order there is nothing, which would look as if nothing had happened. */
@@ -258,6 +262,20 @@ function fieldOf({ name }: ArgumentRow | OptionRow): string {
 function valueOf(call: CommandCall, row: ArgumentRow | OptionRow | undefined): unknown {
   if (row === undefined) return undefined
   return 'defaultShown' in row && row.defaultShown === required ? call.need(row) : call.get(row)
+}
+
+/** Returns the values of rows by the names of their fields. */
+async function valuesOf(
+  call: CommandCall,
+  rows: readonly (readonly [field: string, row: ArgumentRow | OptionRow | undefined])[],
+): Promise<object> {
+  const values: [string, unknown][] = []
+  for (const [field, row] of rows) {
+    const value = valueOf(call, row)
+    const isNamed = row !== undefined && value !== undefined
+    values.push([field, isNamed ? await idOf(call, row.kind, value) : value])
+  }
+  return Object.fromEntries(values)
 }
 
 function isTime(schema: TSchema): boolean {

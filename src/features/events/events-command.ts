@@ -4,10 +4,18 @@ import { followCall } from '../../cli/follow-call.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
 import type { Static, TSchema } from 'typebox'
 import * as is from '../../api/words.ts'
-import { utcText } from '../../kit/clock.ts'
+import { systemClock, utcText } from '../../kit/clock.ts'
 import { eventsKeptMax } from '../../kit/limits.ts'
+import { timePoint } from '../../config/time-point.ts'
 import { harmless } from '../../cli/output/text-table.ts'
 import type { StreamedEvent } from '../../cli/event-stream-reader.ts'
+
+const sinceOption = {
+  name: 'since',
+  kind: timePoint(systemClock, 'now'),
+  defaultShown: 'the events of --last',
+  sentence: `Begins with the events since this time, of the last ${eventsKeptMax.toLocaleString('en')} that the server keeps.`,
+} as const
 
 export const eventsCommand = remoteCommand(eventOperations.followEvents, {
   sentence:
@@ -16,17 +24,29 @@ export const eventsCommand = remoteCommand(eventOperations.followEvents, {
     last: { default: '10', sentence: 'Begins with so many events of the past.' },
     type: { defaultShown: 'all types' },
   },
-  run: (call, { query: { last, type } = {} }) =>
-    followCall(call, {
+  options: [sinceOption],
+  run(call, { query: { last: asked, type } = {} }) {
+    const sinceS = call.get(sinceOption)
+    const last = sinceS === undefined ? asked : eventsKeptMax
+    return followCall(call, {
       operation: eventOperations.followEvents,
       name: 'the stream of events',
       afterGap: 'it has all events since',
       inputAfter: (after) => ({ query: { ...(after === undefined ? { last } : { after }), type } }),
       dataOf: eventDataOf,
+      isWanted: (event) => isSince(event, sinceS),
       json: eventJson,
       line: eventLine,
-    }),
+    })
+  },
 })
+
+/** Returns whether an event is not older; `missed` has no time. */
+function isSince({ name, data }: StreamedEvent, sinceS = 0): boolean {
+  if (name === 'missed') return true
+  const { time }: Static<typeof eventData> = JSON.parse(data)
+  return time >= sinceS
+}
 
 const missedData = is.object({ count: is.integer() })
 /** The fields of an event that every type has. docs/run/operations.md explains the others. */

@@ -1,6 +1,7 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
 import type { ResultOf } from '../../api/operation.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
+import { botKind } from '../../cli/remote/named-ids.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
@@ -77,7 +78,7 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
       defaultShown: 'all operations',
       sentence: 'Only calls of this operation, such as removeBot.',
     },
-    bot: { defaultShown: 'all bots', sentence: 'Only calls about this bot.' },
+    bot: { kind: botKind, defaultShown: 'all bots', sentence: 'Only calls about this bot.' },
     before: {
       defaultShown: 'the last call',
       sentence: 'Begins before the call with this id, for the next page.',

@@ -9,6 +9,7 @@ import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { madeResult, printResult, tell, tellMore } from '../../cli/output/print-result.ts'
 import type { View } from '../../cli/output/view.ts'
 import { fieldNames } from '../../cli/remote/cells.ts'
+import { botIdOf } from '../../cli/remote/named-ids.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import {
@@ -37,7 +38,7 @@ const oneOrAllArgument = {
 const oneOrAllBotsArgument = {
   name: '[bot_id]',
   kind: botIdArgument.kind,
-  sentence: 'Id of a bot; without it, all bots.',
+  sentence: 'Id or @username of a bot; without it, all bots.',
 } as const
 const allOption = { name: 'all', kind: onOff, sentence: 'All dead letters of the queue.' } as const
 const waitOption = {
@@ -61,6 +62,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     run: sum,
   }),
   remoteCommand(deadLetterOperations.listDeadLetters, {
+    otherwise: 'postbote dead-letters reasons shows those of all bots',
     fields: {
       after: { sentence: 'Lists only dead letters with larger ids than this one.' },
       limit: { sentence: 'Lists this many dead letters at most.' },
@@ -110,13 +112,14 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
 ]
 
 async function sum(call: CommandCall): Promise<void> {
-  const id = call.get(oneOrAllBotsArgument)
+  const bot = call.get(oneOrAllBotsArgument)
   const { sumAllDeadLetters, sumDeadLetters } = deadLetterOperations
   const api = await privateApiOf(call)
-  if (id === undefined) {
+  if (bot === undefined) {
     printCall(call, sumAllDeadLetters, await api.call(sumAllDeadLetters, {}), {})
     return
   }
+  const id = await botIdOf(call, bot)
   const input = { id, query: { test: call.has(testOption) } }
   printCall(call, sumDeadLetters, await api.call(sumDeadLetters, input), input)
 }

@@ -57,6 +57,12 @@ test('a plural for a singular, a turned pair and the name of a group lead to the
     [['hepl'], ', did you mean help? See postbote help'],
     [['verison'], ', did you mean version? See postbote help'],
     [['cluster'], 'database export, nodes, node drain or node undrain'],
+    [['updates', 'push'], ', did you mean postbote push?'],
+    [['statsu'], ', did you mean summary? See postbote help'],
+    [
+      ['--dir=secret', 'bots', 'list'],
+      '--dir: options come after the command, as in postbote summary --dir',
+    ],
     [['x'.repeat(100_000)], `unknown command "${'x'.repeat(100)}...". See postbote help`],
     [['\u001b[2J\u009b'], 'unknown command "\\u001b[2J\\u009b". See postbote help'],
   ] as const) {

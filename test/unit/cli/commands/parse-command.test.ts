@@ -170,3 +170,25 @@ test('an empty number of a shard does not select all shards', () => {
     }
   }
 })
+
+test('a unit apart from its number leads to the duration that is meant', () => {
+  const audit = commandTable.find(({ name }) => name === 'audit')
+  assert(audit?.kind === 'parsed')
+  for (const argv of [
+    ['--since', '10', 'm'],
+    ['--since=10', 'm', 'ago'],
+  ]) {
+    assert.throws(() => parseCommand(audit, argv, configOf), {
+      message: 'audit: expected no argument besides options, did you mean 10m? see --help',
+    })
+  }
+  assert.throws(() => parseCommand(audit, ['m'], configOf), {
+    message: 'audit: expected no argument besides options; see --help',
+  })
+})
+
+test('the error of dead-letters list without a bot names the command for all bots', () => {
+  const row = commandTable.find(({ name }) => name === 'dead-letters list')
+  assert(row?.kind === 'parsed')
+  assert.throws(() => parseCommand(row, [], configOf), /; postbote dead-letters reasons shows/)
+})
