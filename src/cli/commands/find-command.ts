@@ -25,15 +25,7 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
   const group = commandsNamed(rows, argv)
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
-    // `node list`, where another command shows them all.
-    const others = rows.filter(({ name }) => name !== first && twinsOf(first).includes(name))
-    // `updates push`, which the help shows in this group.
-    const own = commandsInGroup(rows, first).find(({ name }) => name === argv[1])
-    const meant = own === undefined ? undefined : advised([`postbote ${own.name}`])
-    const advice =
-      meant ??
-      (adviceFor(argv[1] ?? '', actions) ||
-        (others[0] === undefined ? '' : advised([others[0].name])))
+    const advice = adviceInGroup(rows, argv, actions)
     throw new ConfigError([`${first}: expected ${choiceOf(actions)}${advice}`])
   }
   const inGroup = commandsInGroup(rows, first)
@@ -48,6 +40,20 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
   }
   const what = `unknown command ${shown(first)}`
   throw new ConfigError([`${what}${meantBy(rows, argv)} See postbote help`])
+}
+
+/** Returns what was probably meant by an action that the commands with this first word do not have. */
+function adviceInGroup(
+  rows: readonly CommandRow[],
+  [first = '', action = '']: readonly string[],
+  actions: readonly string[],
+): string {
+  // `updates push`, which the help shows in this group.
+  const own = commandsInGroup(rows, first).find(({ name }) => name === action)
+  if (own !== undefined) return advised([`postbote ${own.name}`])
+  // `node list`, where another command shows them all.
+  const other = rows.find(({ name }) => name !== first && twinsOf(first).includes(name))
+  return adviceFor(action, actions) || (other === undefined ? '' : advised([other.name]))
 }
 
 /** Returns which commands were probably meant, as the end of a sentence. */

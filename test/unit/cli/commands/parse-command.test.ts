@@ -188,7 +188,7 @@ test('a unit apart from its number leads to the duration that is meant', () => {
 })
 
 test('the error of dead-letters list without a bot names the command for all bots', () => {
-  const row = commandTable.find(({ name }) => name === 'dead-letters list')
-  assert(row?.kind === 'parsed')
-  assert.throws(() => parseCommand(row, [], configOf), /; postbote dead-letters reasons shows/)
+  const list = commandTable.find(({ name }) => name === 'dead-letters list')
+  assert(list?.kind === 'parsed')
+  assert.throws(() => parseCommand(list, [], configOf), /; postbote dead-letters reasons shows/)
 })
