@@ -43,7 +43,7 @@ import { printResult, tellIncomplete } from '../output/print-result.ts'
 import { listOptions, View } from '../output/view.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { fieldNames } from './cells.ts'
-import { botKind, idOf, keyKind } from './named-ids.ts'
+import { botKind, idOf, keyKind } from './id-of.ts'
 import { listIn, resultLines } from './result-lines.ts'
 
 export const botIdArgument = {

@@ -1,7 +1,7 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
 import type { ResultOf } from '../../api/operation.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { botKind } from '../../cli/remote/named-ids.ts'
+import { botKind } from '../../cli/remote/id-of.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'

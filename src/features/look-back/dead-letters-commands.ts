@@ -9,7 +9,7 @@ import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { madeResult, printResult, tell, tellMore } from '../../cli/output/print-result.ts'
 import type { View } from '../../cli/output/view.ts'
 import { fieldNames } from '../../cli/remote/cells.ts'
-import { botIdOf } from '../../cli/remote/named-ids.ts'
+import { botIdOf } from '../../cli/remote/id-of.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import type { RemoteApi } from '../../cli/remote/remote-api.ts'
 import {

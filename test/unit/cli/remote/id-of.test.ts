@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
 import { configOf } from '../../../../src/cli/commands/run-command.ts'
-import { botKind, idOf, keyKind } from '../../../../src/cli/remote/named-ids.ts'
+import { botKind, idOf, keyKind } from '../../../../src/cli/remote/id-of.ts'
 import { commandTable } from '../../../../src/modules/command-table.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
