@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import * as is from '../api/words.ts'
 import type { Unchanging } from '../api/operation.ts'
+import { foldAttempts } from '../api/fold-attempts.ts'
 import type { View } from './output/view.ts'
 import { shownList } from './remote/result-lines.ts'
 
@@ -13,15 +14,27 @@ export function attemptLines(
     columns,
     hasBodies = false,
     hasHeaders = false,
+    isFolded = false,
   }: {
     readonly attempts: readonly AttemptJson[]
     /** Those of the row of the call that lists attempts. */
     readonly columns: readonly string[]
     readonly hasBodies?: boolean
     readonly hasHeaders?: boolean
+    /** Whether those in a row that ended in the same way are one line with their number. */
+    readonly isFolded?: boolean
   },
   view: View,
 ): readonly string[] {
+  if (isFolded) {
+    const folded = foldAttempts(attempts).map((each) => ({
+      ...each.last,
+      times: each.attempts.length,
+    }))
+    const item = is.object({ ...is.attempt().properties, times: is.integer() })
+    const list = { item, items: folded, columns: ['times', ...columns] }
+    return shownList(list, view, 'no attempts')
+  }
   const items = attempts.map(({ response_headers: headers, ...rest }) => ({
     ...rest,
     response_headers: headersText(headers),

@@ -2,11 +2,13 @@
 import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { webhookOperations } from './webhook-operations.ts'
+import type { InputOf } from '../../api/target-of.ts'
+import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { attemptLines, headersText } from '../../cli/attempt-lines.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import { printResult } from '../../cli/output/print-result.ts'
-import type { View } from '../../cli/output/view.ts'
+import { printResult, tell } from '../../cli/output/print-result.ts'
+import { View } from '../../cli/output/view.ts'
 import { fieldOption, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
 
@@ -31,22 +33,24 @@ const deliveriesOption = fieldOption<number | null>(
   },
 )
 
+/** At a terminal, so many attempts are shown. Chosen: with their errors, they fit the lowest terminal. */
+const attemptsAtTerminal = 10
+
+/** Without a default of its own, it tells whether it was given. */
+const { default: _all, ...limitOption } = fieldOption<number>(
+  webhookOperations.listAttempts,
+  'limit',
+  {
+    defaultShown: `${attemptsAtTerminal} at a terminal, elsewhere all that are kept`,
+    sentence: 'Shows this many attempts at most.',
+  },
+)
+
 export const queueCommands: readonly ParsedCommand[] = [
   remoteCommand(webhookOperations.listAttempts, {
     sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
-    fields: { limit: { sentence: 'Shows this many attempts at most.' } },
-    options: [bodiesOption, headersOption],
-    async run(call, input) {
-      const api = await privateApiOf(call)
-      const listed = await api.call(webhookOperations.listAttempts, input)
-      const { columns } = webhookOperations.listAttempts
-      const hasBodies = call.get(bodiesOption) === true
-      const hasHeaders = call.get(headersOption) === true
-      printResult(call, listed, ({ attempts, request }, view) => [
-        ...attemptLines({ attempts, columns, hasBodies, hasHeaders }, view),
-        ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
-      ])
-    },
+    options: [limitOption, bodiesOption, headersOption],
+    run: showAttempts,
   }),
   remoteCommand(webhookOperations.checkWebhook, {
     sentence:
@@ -89,6 +93,35 @@ export const queueCommands: readonly ParsedCommand[] = [
     },
   }),
 ]
+
+async function showAttempts(
+  call: CommandCall,
+  input: InputOf<typeof webhookOperations.listAttempts>,
+): Promise<void> {
+  const api = await privateApiOf(call)
+  const listed = await api.call(webhookOperations.listAttempts, input)
+  const { columns } = webhookOperations.listAttempts
+  const hasBodies = call.has(bodiesOption)
+  const hasHeaders = call.has(headersOption)
+  const { isTerminal, form } = View.of(call)
+  const isForPeople = isTerminal && form === 'table'
+  const isCut = isForPeople && call.get(limitOption) === undefined
+  const isFolded = isForPeople && !hasBodies && !hasHeaders
+  printResult(call, listed, ({ attempts: all, request }, view) => {
+    const attempts = isCut ? all.slice(0, attemptsAtTerminal) : all
+    return [
+      ...attemptLines({ attempts, columns, hasBodies, hasHeaders, isFolded }, view),
+      ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
+    ]
+  })
+  if (!isForPeople) return
+  const { attempts } = listed.value
+  const isKept = attempts.some(({ response_body: body }) => body !== null)
+  if (isKept && !hasBodies) tell('--bodies also shows what the endpoint has answered')
+  if (isCut && attempts.length > attemptsAtTerminal) {
+    tell(`there are more attempts: --limit ${attempts.length}`)
+  }
+}
 
 /** A server of an earlier version does not tell what its requests look like. */
 function requestLines(

@@ -2,7 +2,7 @@
 import { anyText, path } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { botOperations } from './bot-operations.ts'
-import { healthSentence } from './bots-commands.ts'
+import { healthSentence, nextSteps } from './bots-commands.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
@@ -71,7 +71,11 @@ export const webhookCommands: readonly ParsedCommand[] = [
       printResult(call, result, (webhook, view) => {
         const lines = resultLines(webhookOperations.getWebhook, webhook, view)
         if (bot === undefined) return lines
-        return underSentence(webhookSentence(bot, webhook, input.query?.test), view, lines)
+        const isTest = input.query?.test
+        return [
+          ...underSentence(webhookSentence(bot, webhook, isTest), view, lines),
+          ...view.texts(nextSteps(bot, isTest)),
+        ]
       })
     },
   }),

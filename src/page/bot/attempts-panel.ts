@@ -14,7 +14,7 @@ import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { waitingFor } from '../elements/waiting.ts'
 import type { AttemptShape, QueueShape, RequestShape, ShownHeaderShape } from '../frame/shapes.ts'
-import { type FoldedAttempts, foldAttempts } from './fold-attempts.ts'
+import { type FoldedAttempts, foldAttempts } from '../../api/fold-attempts.ts'
 
 const pauseMs = 1_000
 
@@ -28,7 +28,7 @@ export function attemptsPanel(
   queue: BotQueueName,
   onRead?: (attempts: readonly AttemptShape[]) => void,
 ): PagePart<QueueShape['mode']> {
-  const columns: readonly Column<FoldedAttempts>[] = [
+  const columns: readonly Column<FoldedAttempts<AttemptShape>>[] = [
     { title: 'Time', isPlain: true, cell: ({ last }) => timeElement(clock, last.time) },
     { title: 'Result', style: 'state', isPlain: true, cell: resultOf },
     { title: 'Why', isPlain: true, cell: ({ last }) => last.error ?? '–', style: 'wrap' },
@@ -71,7 +71,10 @@ export function attemptsPanel(
   return { root: cardElement('Attempts', waiting.root, empty, table.root), show }
 }
 
-function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | string)[] {
+function resultOf({
+  last,
+  attempts,
+}: FoldedAttempts<AttemptShape>): readonly (HTMLElement | string)[] {
   const isGood = last.error === null
   const word = last.status === null ? (isGood ? 'delivered' : 'failed') : `${last.status}`
   const times = element('span', { class: 'times' }, `× ${formatCount(attempts.length)}`)
@@ -79,7 +82,7 @@ function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | s
   return attempts.length > 1 ? [state, times] : [state]
 }
 
-function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
+function updatesText({ attempts }: FoldedAttempts<AttemptShape>, queue: BotQueueName): Child {
   const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
   return ids.length > 1 ? `${formatCount(ids.length)} updates` : updateLink(queue, ids[0])
 }

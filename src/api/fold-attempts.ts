@@ -1,17 +1,25 @@
-import type { AttemptShape } from '../frame/shapes.ts'
+/** What tells attempts apart. */
+interface Ended {
+  readonly time: number
+  readonly update_id: number | null
+  readonly status: number | null
+  readonly error: string | null
+}
 
 /** Attempts in a row that ended in the same way, newest first. */
-export interface FoldedAttempts {
+export interface FoldedAttempts<Attempt extends Ended> {
   /** Tells this line from others when the attempts are read again: it is that of the oldest attempt, which stays. */
   readonly key: string
   /** The newest. */
-  readonly last: AttemptShape
-  readonly attempts: readonly AttemptShape[]
+  readonly last: Attempt
+  readonly attempts: readonly Attempt[]
 }
 
 /** Folds attempts in a row with the same status and error into one. */
-export function foldAttempts(attempts: readonly AttemptShape[]): readonly FoldedAttempts[] {
-  const folded: { last: AttemptShape; attempts: AttemptShape[] }[] = []
+export function foldAttempts<Attempt extends Ended>(
+  attempts: readonly Attempt[],
+): readonly FoldedAttempts<Attempt>[] {
+  const folded: { last: Attempt; attempts: Attempt[] }[] = []
   for (const attempt of attempts) {
     const before = folded.at(-1)
     const isEqual =

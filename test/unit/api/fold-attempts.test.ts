@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { foldAttempts } from '../../../../src/page/bot/fold-attempts.ts'
-import type { AttemptShape } from '../../../../src/page/frame/shapes.ts'
+import { foldAttempts } from '../../../src/api/fold-attempts.ts'
 
-function attempt(time: number, status: number | null, error: string | null): AttemptShape {
-  const rest = { address: null, duration_ms: 1, next_retry: null, response_body: null }
-  return { time, update_id: time, status, error, ...rest }
+type Attempt = Parameters<typeof foldAttempts>[0][number]
+
+function attempt(time: number, status: number | null, error: string | null): Attempt {
+  return { time, update_id: time, status, error }
 }
 
 test('attempts in a row that ended in the same way are one line, which keeps its key as it grows', () => {
