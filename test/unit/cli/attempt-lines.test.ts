@@ -4,7 +4,7 @@ import { attemptLines } from '../../../src/cli/attempt-lines.ts'
 import { plainView, View } from '../../../src/cli/output/view.ts'
 
 test('attempts in a row that ended in the same way are one line with their number, if that is asked for', () => {
-  const rest = { address: null, duration_ms: 1, next_retry: null, traceparent: null }
+  const rest = { address: null, duration_ms: 1, next_retry: null }
   const attempts = [3, 2, 1].map((time) => ({
     ...rest,
     time,
