@@ -1,3 +1,4 @@
+/** Attempts as people read them: one a line, or those in a row that ended in the same way on one line. */
 import type { Static } from 'typebox'
 import * as is from '../api/words.ts'
 import type { Unchanging } from '../api/operation.ts'
