@@ -41,8 +41,6 @@ export function isSick(kind: FailureKind, status: number): boolean {
 /** An endpoint that checks a secret_token most often refuses with these statuses because it is not that of setWebhook. */
 const secretHint = ' (if it checks the secret_token, is it that of setWebhook?)'
 
-const redirectHint = ' (redirects are not followed)'
-
 /** Returns a status with the phrase that belongs to it, such as `404 Not Found`. */
 export function statusWords(status: number): string {
   return `${status} ${STATUS_CODES[status] ?? ''}`.trim()
@@ -53,12 +51,8 @@ export function statusWords(status: number): string {
  * repeat a payload, and would remain in events and in the health of the webhook after the payload was erased.
  */
 export function describeStatus(status: number): string {
-  return `Wrong response from the webhook: ${statusWords(status)}${hintOf(status)}`
-}
-
-function hintOf(status: number): string {
-  if (status === 401 || status === 403) return secretHint
-  return status >= 300 && status < 400 ? redirectHint : ''
+  const hint = status === 401 || status === 403 ? secretHint : ''
+  return `Wrong response from the webhook: ${statusWords(status)}${hint}`
 }
 
 /** True for `Webhook-Delivery: abort-message`, alone or in a list. */
