@@ -16,6 +16,7 @@ export function attemptLines(
     hasBodies = false,
     hasHeaders = false,
     isFolded = false,
+    linesMax = Infinity,
   }: {
     readonly attempts: readonly AttemptJson[]
     /** Those of the row of the call that lists attempts. */
@@ -24,19 +25,19 @@ export function attemptLines(
     readonly hasHeaders?: boolean
     /** Whether those in a row that ended in the same way are one line with their number. */
     readonly isFolded?: boolean
+    readonly linesMax?: number
   },
   view: View,
 ): readonly string[] {
   if (isFolded) {
-    const folded = foldAttempts(attempts).map((each) => ({
-      ...each.last,
-      times: each.attempts.length,
-    }))
+    const folded = foldAttempts(attempts)
+      .slice(0, linesMax)
+      .map((each) => ({ ...each.last, times: each.attempts.length }))
     const item = is.object({ ...is.attempt().properties, times: is.integer() })
     const list = { item, items: folded, columns: ['times', ...columns] }
     return shownList(list, view, 'no attempts')
   }
-  const items = attempts.map(({ response_headers: headers, ...rest }) => ({
+  const items = attempts.slice(0, linesMax).map(({ response_headers: headers, ...rest }) => ({
     ...rest,
     response_headers: headersText(headers),
   }))

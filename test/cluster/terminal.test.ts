@@ -150,7 +150,7 @@ test('webhook show says on top whether deliveries work, and an error is folded a
   assert.match(await topOf(`${ids.polling}`), /^no webhook is set; bot 123 @polling_\w+ /)
   assert.match(
     await topOf(`${ids.failing}`, '--test'),
-    /^no webhook is set; bot \d+ @\w+ \/test\/ polls/,
+    /^no webhook is set; bot \d+ @\w+ \/test\/ is in polling mode/,
   )
   const json = await at(80, 'webhook', 'show', `${ids.failing}`, '--json')
   assert.equal(Object.keys(JSON.parse(json.out))[0], 'host')

@@ -61,7 +61,7 @@ function numberText(as: ShownAs, value: number, nowMs: number | undefined): stri
     case 'bytes':
       return bytesText(value)
     case 'ms':
-      return msText(value)
+      return nowMs === undefined ? `${value} ms` : msText(value)
     case 'rate':
     case 'name':
     case 'reason':

@@ -31,7 +31,7 @@ const lists = declareOperations('bots', {
     scope: 'read',
     about: 'own',
     summary: 'Finds a bot by its username',
-    query: () => ({ search: is.text(), limit: is.integer() }),
+    query: () => ({ prefix: is.text(), limit: is.integer() }),
     result: () =>
       is.object({
         bots: is.list(is.object({ bot_id: is.botId(), username: is.text() })),
@@ -65,8 +65,12 @@ export async function idOf(
 export async function botIdOf(call: CommandCall, bot: number | string): Promise<number> {
   if (typeof bot === 'number') return bot
   const api = await privateApiOf(call)
-  const query = { search: bot.slice(1), limit: listedPerPageMax }
+  const query = { prefix: bot.slice(1), limit: listedPerPageMax }
   const { value } = await api.call(lists.listBots, { query })
+  // The list may lack one.
+  if (value.bots.length >= listedPerPageMax) {
+    throw new ConfigError([`${bot}: too many usernames begin with this; give the id`])
+  }
   const wanted = bot.slice(1).toLowerCase()
   const ids = value.bots
     .filter((each) => each.username.toLowerCase() === wanted)

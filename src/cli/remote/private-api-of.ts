@@ -26,7 +26,8 @@ const timeoutOption = {
   name: 'timeout',
   kind: span(1, privateApiCallMsMax / 1_000),
   default: durationText(privateApiIdleMs / 1_000),
-  sentence: 'The command fails if the server sends nothing for this long.',
+  sentence:
+    'The command fails if the server sends nothing for this long; tail and events connect again.',
 } as const
 
 /** The options of every command that calls a server. */

@@ -249,7 +249,7 @@ export function healthSentence(bot: BotState, isTest = false): string {
   const { paused, health, health_reason: reason } = isTest ? bot.test : bot
   const who = `bot ${bot.bot_id} @${bot.username}${isTest ? ' /test/' : ''}`
   const word = paused ? 'paused' : health
-  const state = word === null ? 'polls' : `is ${word}`
+  const state = word === null ? 'is in polling mode' : `is ${word}`
   if (reason === null) return `${who} ${state}`
   if (paused)
     return `${who} is ${reason.startsWith('paused') ? reason : `paused: ${reason}`}; see postbote audit for who and when`

@@ -2,6 +2,7 @@
 import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { webhookOperations } from './webhook-operations.ts'
+import { foldAttempts } from '../../api/fold-attempts.ts'
 import type { InputOf } from '../../api/target-of.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
@@ -103,22 +104,22 @@ async function showAttempts(
   const { columns } = webhookOperations.listAttempts
   const hasBodies = call.has(bodiesOption)
   const hasHeaders = call.has(headersOption)
-  const { isTerminal, form } = View.of(call)
+  const { isTerminal, form, columns: chosen, isWide } = View.of(call)
   const isForPeople = isTerminal && form === 'table'
   const isCut = isForPeople && call.get(limitOption) === undefined
-  const isFolded = isForPeople && !hasBodies && !hasHeaders
-  printResult(call, listed, ({ attempts: all, request }, view) => {
-    const attempts = isCut ? all.slice(0, attemptsAtTerminal) : all
-    return [
-      ...attemptLines({ attempts, columns, hasBodies, hasHeaders, isFolded }, view),
-      ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
-    ]
-  })
+  // Who chooses columns or wants all of them wants each attempt.
+  const isFolded = isForPeople && !hasBodies && !hasHeaders && chosen === undefined && !isWide
+  const linesMax = isCut ? attemptsAtTerminal : Infinity
+  printResult(call, listed, ({ attempts, request }, view) => [
+    ...attemptLines({ attempts, columns, hasBodies, hasHeaders, isFolded, linesMax }, view),
+    ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
+  ])
   if (!isForPeople) return
   const { attempts } = listed.value
   const isKept = attempts.some(({ response_body: body }) => body !== null)
   if (isKept && !hasBodies) tell('--bodies also shows what the endpoint has answered')
-  if (isCut && attempts.length > attemptsAtTerminal) {
+  const lines = isFolded ? foldAttempts(attempts) : attempts
+  if (lines.length > linesMax) {
     tell(`there are more attempts: --limit ${attempts.length}`)
   }
 }

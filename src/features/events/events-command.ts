@@ -14,7 +14,7 @@ const sinceOption = {
   name: 'since',
   kind: timePoint(systemClock, 'now'),
   defaultShown: 'the events of --last',
-  sentence: `Begins with the events since this time, of the last ${eventsKeptMax.toLocaleString('en')} that the server keeps.`,
+  sentence: `Begins with the events since this time, of the last ${eventsKeptMax.toLocaleString('en')} that the server keeps; --last does not count then.`,
 } as const
 
 export const eventsCommand = remoteCommand(eventOperations.followEvents, {

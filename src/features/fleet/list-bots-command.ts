@@ -10,7 +10,7 @@ import { madeResult, printResult, tellIncomplete, tellMore } from '../../cli/out
 import type { View } from '../../cli/output/view.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
-import type { RemoteApi } from '../../cli/remote/remote-api.ts'
+import { CallRefusedError, type RemoteApi } from '../../cli/remote/remote-api.ts'
 import { remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
 
@@ -100,7 +100,7 @@ async function listProblems(call: CommandCall, query: BotQuery): Promise<void> {
   const api = await privateApiOf(call)
   const limit = Math.min(query.limit, listedPerPageMax)
   const pages = await Promise.all(
-    problemStates.map((state) => readBots(api, { ...query, state, sort: 'oldest_age', limit })),
+    problemStates.map((state) => readState(api, { ...query, state, limit })),
   )
   const byId = new Map<number, BotPage['bots'][number]>()
   for (const bot of pages.flatMap(({ bots }) => bots)) {
@@ -108,12 +108,30 @@ async function listProblems(call: CommandCall, query: BotQuery): Promise<void> {
   }
   const result = joinedPages([...byId.values()].slice(0, limit), pages)
   printResult(call, madeResult(result), ({ bots }, view) =>
-    bots.length === 0 && view.form === 'table'
+    bots.length === 0 && result.missing_shards === undefined && view.form === 'table'
       ? ['no bot needs attention']
       : botLines({ bots }, view),
   )
   tellIncomplete(result)
-  if (result.bots.length === limit) tellMore(call, 'there may be more bots: raise --limit')
+  if (result.bots.length < limit) return
+  const how = limit < listedPerPageMax ? 'raise --limit' : 'list each state by --state'
+  tellMore(call, `there may be more bots: ${how}`)
+}
+
+/** Those with the oldest updates first. */
+async function readState(api: RemoteApi, query: BotQuery): Promise<BotPage> {
+  try {
+    return await readBots(api, { ...query, sort: 'oldest_age' })
+  } catch (error) {
+    // A server of an earlier version does not know this state, in which its bots are degraded.
+    if (
+      query.state === 'conflict' &&
+      error instanceof CallRefusedError &&
+      error.response.status === 400
+    )
+      return { bots: [] }
+    throw error
+  }
 }
 
 /** A sorted list has no next page: the server refuses `after` with `sort`, and the command cannot join pages. */

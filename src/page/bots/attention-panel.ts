@@ -135,7 +135,7 @@ function causeList(
     list.hidden = causes.length === 0
     rest.hidden = causes.length <= closedMax
     rest.setAttribute('aria-expanded', `${isOpen}`)
-    setElementText(rest, isOpen ? 'Show fewer' : restText(causes.slice(shownMax)))
+    setElementText(rest, isOpen ? fewerText(causes.length) : restText(causes.slice(shownMax)))
   }
   const show = (now: readonly TroubleCause[]): void => {
     causes = now
@@ -148,6 +148,11 @@ function causeList(
 function restText(causes: readonly TroubleCause[]): string {
   const bots = causes.reduce((sum, cause) => sum + cause.bots.length, 0)
   return `Show ${formatCount(causes.length)} more causes, of ${formatCount(bots)} bots`
+}
+
+/** The list of all bots has those of the causes that are not shown. */
+function fewerText(count: number): string {
+  return count <= openMax ? 'Show fewer' : `Show fewer; ${formatCount(count - openMax)} more causes`
 }
 
 /** Returns the bots of the states that the sums say to have some. */

@@ -36,6 +36,7 @@ const states = [
   'behind',
   'healthy',
   'unpolled',
+  'conflict',
   'paused',
   'stuck',
   'idle',

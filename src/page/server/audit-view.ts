@@ -101,8 +101,8 @@ function keyNamer(
       key === null || names.has(key) ? [] : [key],
     )
     if (unknown.length > 0) {
-      for (const key of unknown) names.set(key, undefined)
       const { keys } = await api.call('listKeys', {})
+      for (const key of unknown) names.set(key, undefined)
       for (const { key_id: id, name } of keys) names.set(id, name)
     }
     return calls.map((call) => ({ ...call, on_key_name: names.get(call.on_key ?? '') }))

@@ -20,4 +20,9 @@ test('attempts in a row that ended in the same way are one line with their numbe
   const [, line = '', ...others] = attemptLines({ attempts, columns, isFolded: true }, view)
   assert.match(line, /^ *3 +3 +500$/)
   assert.deepEqual(others, [])
+  const [last] = attempts
+  assert(last !== undefined)
+  const older = { ...last, status: 404, error: '404', time: 0, update_id: 0 }
+  const cut = { attempts: [...attempts, older], columns, isFolded: true, linesMax: 1 }
+  assert.deepEqual(attemptLines(cut, view).slice(1), [line], 'lines are counted, not attempts')
 })

@@ -34,6 +34,14 @@ test('a bot may be named by its username, if one bot has it', async (t) => {
   })
 })
 
+test('a username is not looked for among more bots than a list has', async (t) => {
+  const many = Array.from({ length: 1_000 }, (_, nth) => ({ bot_id: nth, username: `shop${nth}` }))
+  const find = await finder(t, many)
+  await assert.rejects(find(botKind, '@shop'), {
+    message: '@shop: too many usernames begin with this; give the id',
+  })
+})
+
 test('a key may be named by its name, if one key has it', async (t) => {
   const find = await finder(t)
   assert.equal(await find(keyKind, 'ci'), '6ee03515c86a5bd8')
@@ -59,11 +67,13 @@ test('every command about a bot takes its username, and says so of a name withou
 /** Returns what finds ids on a server with the bots and keys above. */
 async function finder(
   t: TestContext,
+  listed: typeof bots = bots,
 ): Promise<(kind: typeof botKind | typeof keyKind, text: string) => Promise<unknown>> {
   const server = createServer((request, response) => {
-    const isBots = request.url?.startsWith('/v1/bots?') === true
+    // A search also finds words of names and of hosts, so that a page of it may lack a bot.
+    const isBots = request.url?.startsWith('/v1/bots?prefix=') === true
     response.setHeader('Content-Type', 'application/json')
-    response.end(JSON.stringify(isBots ? { bots } : { keys }))
+    response.end(JSON.stringify(isBots ? { bots: listed } : { keys }))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
