@@ -114,14 +114,22 @@ async function showAttempts(
     ...attemptLines({ attempts, columns, hasBodies, hasHeaders, isFolded, linesMax }, view),
     ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
   ])
-  if (!isForPeople) return
-  const { attempts } = listed.value
+  if (isForPeople) tellOfAttempts(listed.value, { hasBodies, isFolded, linesMax })
+}
+
+/** Says what else there is to see. */
+function tellOfAttempts(
+  { attempts }: ResultOf<typeof webhookOperations.listAttempts>,
+  {
+    hasBodies,
+    isFolded,
+    linesMax,
+  }: { readonly hasBodies: boolean; readonly isFolded: boolean; readonly linesMax: number },
+): void {
   const isKept = attempts.some(({ response_body: body }) => body !== null)
   if (isKept && !hasBodies) tell('--bodies also shows what the endpoint has answered')
   const lines = isFolded ? foldAttempts(attempts) : attempts
-  if (lines.length > linesMax) {
-    tell(`there are more attempts: --limit ${attempts.length}`)
-  }
+  if (lines.length > linesMax) tell(`there are more attempts: --limit ${attempts.length}`)
 }
 
 /** A server of an earlier version does not tell what its requests look like. */

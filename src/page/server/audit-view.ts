@@ -192,7 +192,11 @@ function keyOf({ key_id: id, key_name: name }: RecordedCallShape): string {
 /** Each change is a line. A server of an earlier version tells none. */
 function changesOf({ changes = [] }: RecordedCallShape): HTMLElement | string {
   if (changes.length === 0) return '–'
-  return element('div', {}, ...changes.map((each) => element('div', {}, changeText(each))))
+  return element(
+    'div',
+    {},
+    ...changes.map((each) => element('div', {}, changeText(each).replace(' -> ', ' → '))),
+  )
 }
 
 /** The bot, and the key that a call about keys was about. */
