@@ -28,7 +28,7 @@ function rowOf(page: Page, node: string): Locator {
   return page
     .getByRole('region', { name: 'Nodes' })
     .getByRole('row')
-    .filter({ has: page.getByRole('cell', { name: node, exact: true }) })
+    .filter({ has: page.getByRole('rowheader', { name: node, exact: true }) })
 }
 
 /** Whether a node serves, with two workers and shards, and beats. */

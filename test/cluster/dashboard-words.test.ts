@@ -45,7 +45,7 @@ const badSettings: readonly BadValue[] = [
   ['Names and deliveries', /^Seconds before/, 'soon', /^Enter a list of 1 to 16 whole numbers/],
   [
     'Names and deliveries',
-    /^Updates live/,
+    /^Updates expire after/,
     '99999999',
     /^Enter a time from 1 s to 365 d, or nothing\.$/,
   ],

@@ -22,7 +22,7 @@ export function settingsFacts({ api, poll }: PageContext, queue: BotQueueName): 
     facts.show([
       ['First name', bot.first_name],
       ['Username', bot.username],
-      ['Updates live', formatSet(bot.default_ttl, formatAge, 'as long as is usual')],
+      ['Updates expire after', formatSet(bot.default_ttl, formatAge, 'the usual time')],
       ['Connections, at most', formatSet(bot.connections_cap, formatCount, 'no cap')],
       ['Seconds before each retry', bot.retry_delays?.join(', ') ?? 'the usual ones'],
       ...(mode === 'webhook'
