@@ -66,11 +66,18 @@ function rowsOf(group: string): readonly OptionRow[] {
   return optionRows.map(([, row]) => row).filter((row) => row.group === group)
 }
 
-/** Returns an option as it is typed. */
-export function flagOf({ name, kind }: OptionRow): string {
+/**
+ * Returns an option as it is typed.
+ *
+ * @param marked - marks what stands for a value
+ */
+export function flagOf(
+  { name, kind }: OptionRow,
+  marked = (value: string): string => value,
+): string {
   const { placeholder, separator } = kind
   if (placeholder === undefined) return `--${name}`
-  return `--${name} ${placeholder}${separator === undefined ? '' : `${separator}...`}`
+  return `--${name} ${marked(`${placeholder}${separator === undefined ? '' : `${separator}...`}`)}`
 }
 
 /** Returns what an option does, its values and its default. What its placeholder says already is left out, and what is nothing. */

@@ -1,12 +1,12 @@
 /** `postbote --help`, and the help of one command or of several that share their first word. */
 import {
   explained,
+  flagOf,
   helpText as serverOptionsHelp,
   helpWidth,
   plain,
   wrapped,
 } from '../../config/config-text.ts'
-import type { OptionRow } from '../../config/config-options.ts'
 import { remoteOptions } from '../remote/private-api-of.ts'
 import { type CommandRow, serverOptions, synopsisOf } from './command-row.ts'
 
@@ -70,7 +70,7 @@ export function groupsHelp(
 ): string {
   const common = remoteOptions.filter(({ name }) => !name.startsWith('admin-'))
   const options = [
-    ...common.flatMap((option) => shortLines(flagOf(option), option.sentence)),
+    ...common.flatMap((option) => shortLines(flagOf(option, bracketed), option.sentence)),
     ...shortLines('-h, --help', 'Help of a command, or of this program.'),
   ]
   const first = firstCommands.map(([typed, shows]) => typedLine(typed, firstWidth, shows))
@@ -121,7 +121,7 @@ export function commandHelp(row: CommandRow, width: number): string {
   const synopsis = row.synopsis ?? `${row.name} [options]${names.join('')}`
   const values = words.map(({ name, sentence }) => [name.slice(1, -1), sentence] as const)
   const options = [
-    ...row.options.map((option) => [flagOf(option), plain(explained(option))] as const),
+    ...row.options.map((option) => [flagOf(option, bracketed), plain(explained(option))] as const),
     ['-h, --help', 'Prints this text and exits.'] as const,
   ]
   const column = Math.max(...[...values, ...options].map(([term]) => term.length)) + 4
@@ -144,8 +144,6 @@ export function commandHelp(row: CommandRow, width: number): string {
   ].join('\n')
 }
 
-function flagOf({ name, kind }: OptionRow): string {
-  const { placeholder, separator } = kind
-  if (placeholder === undefined) return `--${name}`
-  return `--${name} <${placeholder}${separator === undefined ? '' : `${separator}...`}>`
+function bracketed(value: string): string {
+  return `<${value}>`
 }

@@ -251,9 +251,6 @@ export function healthSentence(bot: BotState, isTest = false): string {
   const word = paused ? 'paused' : health
   const state = word === null ? 'is in polling mode' : `is ${word}`
   if (reason === null) return `${who} ${state}`
-  if (paused)
-    return `${who} is ${reason.startsWith('paused') ? reason : `paused: ${reason}`}; see postbote audit for who and when`
-  return word !== null && reason.startsWith(word)
-    ? `${who} is ${reason}`
-    : `${who} ${state}: ${reason}`
+  const said = word !== null && reason.startsWith(word) ? `is ${reason}` : `${state}: ${reason}`
+  return `${who} ${said}${paused ? '; see postbote audit for who and when' : ''}`
 }

@@ -34,7 +34,7 @@ export const eventsCommand = remoteCommand(eventOperations.followEvents, {
       afterGap: 'it has all events since',
       inputAfter: (after) => ({ query: { ...(after === undefined ? { last } : { after }), type } }),
       dataOf: eventDataOf,
-      isWanted: (event) => isSince(event, sinceS),
+      isWanted: (event) => sinceS === undefined || isSince(event, sinceS),
       json: eventJson,
       line: eventLine,
     })
@@ -42,7 +42,7 @@ export const eventsCommand = remoteCommand(eventOperations.followEvents, {
 })
 
 /** Returns whether an event is not older; `missed` has no time. */
-function isSince({ name, data }: StreamedEvent, sinceS = 0): boolean {
+function isSince({ name, data }: StreamedEvent, sinceS: number): boolean {
   if (name === 'missed') return true
   const { time }: Static<typeof eventData> = JSON.parse(data)
   return time >= sinceS
