@@ -2,7 +2,7 @@
 import { element } from '../elements/element.ts'
 import { formatCount, formatMs, formatTime } from '../elements/format.ts'
 import { lineChart, type LineChartData } from '../elements/line-chart.ts'
-import { hourSpan, hourTimes } from './hour-times.ts'
+import { hourSpan, type HourTimes, hourTimes } from './hour-times.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
 import type { HistoryShape } from '../frame/shapes.ts'
@@ -58,7 +58,10 @@ export function historyPanel(context: PageContext): PagePart<HistoryShape> {
   return { root: element('div', { class: 'row' }, counts.root, latency.root, delay.root), show }
 }
 
-function countsOf(history: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
+/** What a chart shows at the times that all of them have. */
+type ShownLines = Omit<LineChartData, keyof HourTimes>
+
+function countsOf(history: HistoryShape): ShownLines {
   const counts = outcomes.map(({ outcome }) => history.outcomes[outcome] ?? [])
   const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
   const sentences = outcomes.flatMap(({ name }, nth) =>
@@ -72,11 +75,7 @@ function countsOf(history: HistoryShape): Omit<LineChartData, 'times' | 'beginS'
   }
 }
 
-function latencyOf({
-  from,
-  mean_ms: means,
-  max_ms: maxima,
-}: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
+function latencyOf({ from, mean_ms: means, max_ms: maxima }: HistoryShape): ShownLines {
   const longest = Math.max(0, ...maxima.map((ms) => ms ?? 0))
   return {
     values: [means, maxima],
@@ -85,7 +84,7 @@ function latencyOf({
   }
 }
 
-function delayOf(history: HistoryShape): Omit<LineChartData, 'times' | 'beginS'> {
+function delayOf(history: HistoryShape): ShownLines {
   const values = [history.delivery_p50_ms, history.delivery_p99_ms]
   const [p50, p99] = values.map((line) => formatMs(line.findLast((ms) => ms !== null)))
   return {

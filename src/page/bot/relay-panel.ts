@@ -10,7 +10,7 @@ import { type PagePart, badgeElement } from '../elements/page-part.ts'
 import { setMessage } from '../elements/messages.ts'
 import { settingCard } from './setting-card.ts'
 import type { BotShape } from '../frame/shapes.ts'
-import { asSentence } from '../bots/bot-sentence.ts'
+import { asSentence } from '../elements/format.ts'
 
 type Relay = NonNullable<BotShape['relay']>
 

@@ -1,5 +1,5 @@
 /** Says how a queue is: what is the case, whether it is well, since when, what waits, and what failed last. Pure. */
-import { formatAge, formatAgo, formatCount, isLate } from '../elements/format.ts'
+import { asSentence, formatAge, formatAgo, formatCount, isLate } from '../elements/format.ts'
 import type { QueueShape } from '../frame/shapes.ts'
 
 type Facts = Pick<
@@ -75,11 +75,4 @@ function failureText(facts: Facts, nowS: number): string {
   const said = error?.replace('Wrong response from the webhook: ', '')
   if (said !== undefined && reason?.includes(said) === true) return ''
   return `the last failure was ${formatAgo(date, nowS)}${error === null ? '' : `: ${error}`}`
-}
-
-/** Makes a sentence of a text without a capital and an end. */
-export function asSentence(text: string): string {
-  if (text === '') return text
-  const sentence = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
 }

@@ -1,9 +1,9 @@
 /**
  * Bots in trouble, by what causes it: many bots with one cause are one line, because one repair helps all of them. Pure.
  */
-import { asSentence, troubleText } from './bot-sentence.ts'
+import { troubleText } from './bot-sentence.ts'
 import { severities } from './bot-list.ts'
-import { formatCount } from '../elements/format.ts'
+import { asSentence, formatCount } from '../elements/format.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
 import type { Trouble } from './trouble-sums.ts'
 

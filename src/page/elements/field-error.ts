@@ -1,6 +1,5 @@
 /** What is wrong, in the words of a person: with a field of a form, or with a call. Pure. */
-import { asSentence } from '../bots/bot-sentence.ts'
-import { formatAge, formatBytes } from './format.ts'
+import { asSentence, formatAge, formatBytes } from './format.ts'
 
 /** The field that an error is about, and what to say beside it. */
 export interface FieldError {

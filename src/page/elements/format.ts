@@ -1,4 +1,4 @@
-/** How numbers are shown, and read from fields. Null and undefined are a dash: the server does not know the value. */
+/** How numbers and sentences are shown, and numbers read from fields. Null and undefined are a dash: the server does not know the value. */
 import { otherZone, type ShownZone, shownZone } from './browser-clock.ts'
 
 type Shown = number | null | undefined
@@ -142,4 +142,11 @@ export function amountIn(
   if (amount === null) return undefined
   const size = units.findLast(([, each]) => amount % each === 0)?.[1] ?? 1
   return [amount / size, size]
+}
+
+/** Makes a sentence of a text without a capital and an end. */
+export function asSentence(text: string): string {
+  if (text === '') return text
+  const sentence = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
 }

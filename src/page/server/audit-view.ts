@@ -189,7 +189,7 @@ function keyOf({ key_id: id, key_name: name }: RecordedCallShape): string {
   return id === null ? 'admin key' : (name ?? id)
 }
 
-/** Each change is a line. A server of an earlier version tells none. */
+/** Each change is a line, in which no arrow breaks. A server of an earlier version tells none. */
 function changesOf({ changes = [] }: RecordedCallShape): HTMLElement | string {
   if (changes.length === 0) return '–'
   return element(

@@ -34,16 +34,16 @@ export function keysView(context: PageContext): PageView {
 
   /** The names are read before the list is shown, so that it does not jump. */
   async function withBots(keys: readonly KeyShape[]): Promise<readonly ListedKey[]> {
-    const names = await named(keys.flatMap(({ bots }) => bots?.slice(0, botsNamedMax) ?? []))
-    return keys.map((key) => ({ ...key, names: key.bots?.map((id) => names.get(id)) ?? [] }))
+    const names = await named(keys.flatMap(firstBots))
+    return keys.map((key) => ({ ...key, names: firstBots(key).map((id) => names.get(id)) }))
   }
 
   async function refresh(): Promise<void> {
     try {
-      const { keys } = await api.call('listKeys', {})
+      const keys = await withBots((await api.call('listKeys', {})).keys)
       listed.classList.remove('arriving')
       none.hidden = keys.length > 0
-      table.show(await withBots(keys))
+      table.show(keys)
     } catch (error) {
       if (!isTrouble(error)) result.say(errorText(error))
     }
@@ -162,9 +162,14 @@ function nameOf({ name, key_id: id }: KeyShape): readonly Child[] {
   return [name, element('div', { class: 'faint' }, id)]
 }
 
+/** Those that the list names. */
+function firstBots({ bots }: Pick<KeyShape, 'bots'>): readonly number[] {
+  return bots?.slice(0, botsNamedMax) ?? []
+}
+
 function botsOf({ bots, names }: ListedKey): readonly Child[] {
   if (bots === null) return ['all']
-  const links = bots.slice(0, botsNamedMax).map((id, nth) => {
+  const links = firstBots({ bots }).map((id, nth) => {
     const href = botHash({ botId: `${id}`, isTest: false })
     return element('div', {}, element('a', { href }, botNameText(id, names[nth])))
   })

@@ -14,15 +14,18 @@ import {
   SeenNodes,
 } from './node-cells.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { arriving } from '../elements/waiting.ts'
 
 /** Nodes are asked for their state less often than the server for its rates. */
 const pauseMs = 2_000
 
-export function nodesPanel({ api, atEnd, clock, poll }: PageContext): HTMLElement {
+export function nodesPanel(context: PageContext): HTMLElement {
+  const { api, clock, poll } = context
   const nodeTable = cellsTable('Nodes', nodeColumns)
   const workerTable = cellsTable('Workers', workerColumns)
   // What is below waits for the rows, so that it does not jump.
-  const root = element('div', { class: 'arriving' }, nodeTable.root, workerTable.root)
+  const root = element('div', {}, nodeTable.root, workerTable.root)
+  const arrived = arriving(context, root)
   const seen = new SeenNodes()
   poll(pauseMs, async () => {
     const nodes = (await api.call('listNodes', {}).catch(ifOlder))?.nodes ?? []
@@ -31,14 +34,13 @@ export function nodesPanel({ api, atEnd, clock, poll }: PageContext): HTMLElemen
     const isCluster =
       others.length > 0 || gone.length > 0 || (first?.heartbeat_age_ms ?? null) !== null
     nodeTable.show(isCluster ? [...nodes.map(nodeCells), ...gone.map(goneCells)] : [])
-    root.classList.remove('arriving')
+    arrived()
     // Of several nodes, the rows of the nodes say how many workers serve.
     const isAlone = others.length === 0 && first !== undefined
     workerTable.show(
       isAlone ? first.workers.map((worker) => workerCells(worker, first.shards)) : [],
     )
   })
-  atEnd(clock.after(pauseMs, () => root.classList.remove('arriving')))
   return root
 }
 
