@@ -1,13 +1,13 @@
 /** What the dashboard sets of a bot, in a real browser: its webhook, its names and deliveries, and a token of another server. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
   appearances,
   assertAccessible,
   assertFits,
+  cardOf,
   assertStill,
   type Dashboard,
   logIn,
@@ -42,12 +42,6 @@ async function openSettings(): Promise<Dashboard & { readonly botId: number; tok
   await openBot(dashboard, botId)
   await openTab(dashboard, 'Settings')
   return { ...dashboard, botId, token }
-}
-
-function cardOf(page: Page, title: string): Locator {
-  return page.locator('section.card').filter({
-    has: page.getByRole('heading', { name: title, exact: true }),
-  })
 }
 
 test('a webhook is set, replaced and removed, and the page shows neither its path nor its secret', {

@@ -1,12 +1,12 @@
 /** What a person sets on the page: forms that say what is wrong where it is, links to the owner's page, and what a key may read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
   assertAccessible,
   assertFits,
+  cardOf,
   type Dashboard,
   logIn,
   openBot,
@@ -39,12 +39,6 @@ async function openSettings(): Promise<Dashboard & { readonly botId: number }> {
   await openBot(dashboard, botId)
   await openTab(dashboard, 'Settings')
   return { ...dashboard, botId }
-}
-
-function cardOf(page: Page, title: string): Locator {
-  return page.locator('section.card').filter({
-    has: page.getByRole('heading', { name: title, exact: true }),
-  })
 }
 
 test('what the server refuses is said beside its field, which has the focus, until it is changed', {

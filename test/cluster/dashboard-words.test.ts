@@ -1,9 +1,14 @@
 /** What the page says to its reader: of what was entered, of what was changed, and in the theme that was chosen from the first frame on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
-import { type Dashboard, logIn, openDashboard, picture } from '../support/programs/dashboard.ts'
+import {
+  cardOf,
+  type Dashboard,
+  logIn,
+  openDashboard,
+  picture,
+} from '../support/programs/dashboard.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
@@ -22,12 +27,6 @@ async function goTo({ page }: Pick<Dashboard, 'page'>, hash: string): Promise<vo
   await page.evaluate(`location.hash = '#/nodes'`)
   await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor()
   await page.evaluate(`location.hash = '${hash}'`)
-}
-
-function cardOf(page: Page, title: string): Locator {
-  return page
-    .locator('section.card')
-    .filter({ has: page.getByRole('heading', { name: title, exact: true }) })
 }
 
 /** What is entered, in which field of which card, and what is said below it. */

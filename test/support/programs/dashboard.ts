@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { isQuickRun, onlyWithAll } from '../kit/drawn-runs.ts'
 import type { EndingTest, Server } from '../server/server.ts'
 import { type Receiver, startSink, type WebhookSink } from '../webhook/webhook-sink.ts'
@@ -106,6 +106,13 @@ export async function openBot({ page }: Pick<Dashboard, 'page'>, botId: number):
 /** Changes to another tab of the bot that is shown. */
 export async function openTab({ page }: Pick<Dashboard, 'page'>, title: string): Promise<void> {
   await page.getByRole('navigation', { name: 'Of this bot' }).getByText(title).click()
+}
+
+/** Returns the card with this title. */
+export function cardOf(page: Page, title: string): Locator {
+  return page
+    .locator('section.card')
+    .filter({ has: page.getByRole('heading', { name: title, exact: true }) })
 }
 
 /** Answers the question that the page asks. */
