@@ -14,12 +14,13 @@ import {
 import { freshHints, noHints, staleHints } from '../support/producers/push-streams.ts'
 import { PollingBot } from '../support/bots/polling-bot.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { drawnRuns } from '../support/kit/drawn-runs.ts'
 import { Vandal } from '../support/kit/vandal.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 import { until } from '../support/kit/until.ts'
 import { outputOf } from '../support/programs/postbote.ts'
 
-const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
+const reloads = Number(process.env['TEST_RELOADS'] ?? drawnRuns(6))
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything over', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--local'] })
