@@ -164,6 +164,11 @@ export class WebhookControl {
     return { ...waiting, parkedSubjects: { chats, users } }
   }
 
+  /** What updates of an ordering key wait for; undefined if nobody knows. */
+  waitsFor(orderingKey: string): ReturnType<WebhookDispatcher['waitsFor']> {
+    return this.#dispatcher?.waitsFor(orderingKey)
+  }
+
   /** Returns the latest attempts, newest first. */
   attempts(limit: number): readonly Attempt[] {
     return this.#log?.latest(limit) ?? []

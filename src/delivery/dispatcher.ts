@@ -109,6 +109,16 @@ export interface DispatcherInfo {
   readonly lastSuccessMs: number | undefined
 }
 
+/** The update of an ordering key that comes next, which the others of the key wait behind. */
+export interface KeyWait {
+  readonly updateId: number
+  /** How often it has failed since the dispatcher began. */
+  readonly failures: number
+  readonly lastError: string | undefined
+  /** Wall time; undefined if it does not wait for a time. */
+  readonly nextAttemptMs: number | undefined
+}
+
 interface Failed {
   readonly on: TriedConnection
   readonly kind: FailureKind
@@ -305,6 +315,23 @@ export class Dispatcher implements UpdateHolder {
   /** The stored ordering keys that wait for a retry. */
   parkedKeys(): Iterable<string> {
     return this.#state.waitingKeys()
+  }
+
+  /** Reports what the updates of an ordering key wait for; undefined if none of them was read yet. */
+  waitsFor(orderingKey: string): KeyWait | undefined {
+    const lane = this.#state.laneOf(orderingKey)
+    if (lane === undefined || lane.nextId === 0) return undefined
+    this.#readClocks()
+    const { monotonicMs, wallMs } = this.#now
+    const isTimed = this.#mode === 'running' && lane.status === 'waiting'
+    const atMs = isTimed ? this.#connections.sendableMs(lane.dueMs, monotonicMs) : undefined
+    const failures = lane.nextFailures
+    return {
+      updateId: lane.nextId,
+      failures,
+      lastError: failures === 0 ? undefined : lane.lastError,
+      nextAttemptMs: atMs === undefined ? undefined : wallMs + atMs - monotonicMs,
+    }
   }
 
   #returnOpenings(): void {

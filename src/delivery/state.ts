@@ -139,6 +139,13 @@ export class DeliveryState {
     for (const { key } of this.#hungry.failed) yield key
   }
 
+  /** What is known of an ordering key; undefined if nothing is. */
+  laneOf(
+    orderingKey: string,
+  ): Pick<Lane, 'status' | 'nextId' | 'nextFailures' | 'lastError' | 'dueMs'> | undefined {
+    return this.#lanes.get(orderingKey)
+  }
+
   /** The bytes of the texts of the loaded updates. */
   get loadedBytes(): number {
     return this.#window.bytes

@@ -53,6 +53,7 @@ export type WebhookDispatcher = Pick<
   | 'lookUpAgain'
   | 'parkedKeys'
   | 'waiting'
+  | 'waitsFor'
 >
 
 /** A webhook that is set. */

@@ -16,6 +16,7 @@ import {
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
+import { outputOf } from '../support/programs/postbote.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const skip = chromiumObstacle() ?? false
@@ -65,6 +66,56 @@ test('lists of updates say who and what, a bare id finds a person, and a name sa
   assert.equal(await field.getAttribute('aria-invalid'), 'true')
   assert.equal(await page.locator('.skeleton:visible').count(), 0)
   await picture(page, 'updates-wrong-filter')
+})
+
+test('an update that waits behind an older one of its chat says so, and links it, on its page, in the list and in a terminal', {
+  skip,
+}, async (t) => {
+  const dashboard = await loggedIn()
+  const { page, server } = dashboard
+  const { botId, token } = await server.register()
+  const sink = await startSink(t, (_, response) => response.writeHead(500).end())
+  await server.call(token, 'setWebhook', { url: sink.url('/') })
+  await server.admin('PATCH', `/v1/bots/${botId}`, { retry_delays: [0, 1_000] })
+  const push = (chat: object) =>
+    server.push(botId, { message: { from: anna, chat, text: 'Good morning' } })
+  const first = await push(team)
+  const later = await push(team)
+  const path = `/v1/bots/${botId}/updates/${later}`
+  const waitsFor = async (): Promise<Record<string, unknown>> =>
+    (await server.admin('GET', path)).body.waits_for ?? {}
+  await until(async () => Number((await waitsFor())['next_attempt']) > 0)
+  const error = '500 Internal Server Error'
+  const { next_attempt: next, ...wait } = await waitsFor()
+  assert.deepEqual(wait, {
+    update_id: first,
+    failures: 2,
+    last_error: `Wrong response from the webhook: ${error}`,
+  })
+  assert(Number(next) > Date.now() / 1_000)
+  const behind = `Waits behind ${first} of chat ${team.id}, which got ${error} twice; next attempt in`
+  await goTo(dashboard, `#/bots/${botId}/updates/${later}`)
+  await page.getByText(behind).waitFor()
+  await page.getByText(`chat ${team.id} (m${team.id})`).waitFor()
+  await picture(page, 'update-waits')
+  await assertAccessible(page)
+  await page
+    .getByText(behind)
+    .getByRole('link', { name: `${first}` })
+    .click()
+  await page.getByText(`It got ${error} twice; next attempt in`).waitFor()
+  await page.locator('section.card').getByRole('button', { name: 'Deliver now' }).last().waitFor()
+  const shown = await outputOf(['updates', 'show', `${botId}`, `${later}`, `--dir=${server.dir}`])
+  assert.match(shown, new RegExp(`^Waits behind ${first} of chat ${team.id}, which got 500`))
+
+  await goTo(dashboard, `#/bots/${botId}/updates`)
+  const row = page.getByRole('row').filter({ hasText: `behind ${first}` })
+  await row.getByRole('link', { name: `${later}` }).waitFor()
+  await page.getByRole('cell', { name: 'to be tried again' }).waitFor()
+  await picture(page, 'updates-wait')
+  await assertAccessible(page)
+  await row.getByRole('link', { name: `${first}` }).click()
+  await page.getByRole('heading', { name: `Update ${first}` }).waitFor()
 })
 
 test('the live tail tells who and what, and keeps the digits of a payload', { skip }, async () => {

@@ -76,6 +76,16 @@ export class Lane {
     return this.#status
   }
 
+  /** The id of the update that comes next, as far as it is known; 0 if none of its updates was read. */
+  get nextId(): number {
+    return this.first?.updateId ?? this.missedId
+  }
+
+  /** How often the update that comes next has failed. */
+  get nextFailures(): number {
+    return this.first !== undefined || this.failedId === this.missedId ? this.failures : 0
+  }
+
   to(status: LaneStatus): void {
     this.#status = changed(this.#status, status)
   }

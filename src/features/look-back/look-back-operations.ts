@@ -241,6 +241,11 @@ function fields() {
     update_id: is.updateId(),
     type: is.oneOf(updateTypes),
     ordering_key: is.text(),
+    subject: is.orNull(
+      is.text(
+        'Whose updates have this ordering key, such as `chat 42`; null if it is of nobody, or of the producer.',
+      ),
+    ),
     state: is.oneOf(updateStates),
     accepted: is.time('When the update was pushed.'),
     left: is.orNull(is.preciseTime('When it left the queue; null while it is pending.')),
@@ -248,5 +253,23 @@ function fields() {
     last_error: is.orNull(is.text()),
     bytes: is.count('The length of the update without its outer braces.'),
     traceparent: is.traceparent('The place in a trace that it was pushed with.'),
+    waits_for: is.orNull(keyWait()),
   }
+}
+
+function keyWait() {
+  return is.named(
+    'KeyWait',
+    'What a pending update of a webhook waits for; null of others, and while nothing is known of its ordering key.',
+    {
+      update_id: is.updateId(
+        'The update of its ordering key that comes first: this one, or an older one that it waits behind.',
+      ),
+      failures: is.count('How often that one has failed since the server was started.'),
+      last_error: is.orNull(is.reason()),
+      next_attempt: is.orNull(
+        is.preciseTime('When that one is tried again at the earliest; null if no time is set.'),
+      ),
+    },
+  )
 }

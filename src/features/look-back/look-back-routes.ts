@@ -11,7 +11,7 @@ import type { FoundUpdate, UpdateFilter } from '../../queue/kept/look-back.ts'
 import type { Erasing } from '../../queue/kept/erase-kept.ts'
 import { mentionsPerson } from '../../queue/kept/mentions-person.ts'
 import { excerptOf } from '../../queue/kept/update-excerpt.ts'
-import { keysMeantBy } from '../../queue/check/ordering-key.ts'
+import { keysMeantBy, subjectTextOf } from '../../queue/check/ordering-key.ts'
 import { updateTypes } from '../../kit/update-types.ts'
 import { readOrderingKey, refusal } from '../../api/update-options.ts'
 import { addOperations, type HandledCall, queueOf } from '../../private-api/add-operations.ts'
@@ -27,23 +27,24 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotRegistry): void
       const filter = filterOf(call.query)
       const { after: from, before, limit, excerpt = false } = call.query
       if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
-      const { lookBack } = (await queueOf(bots, call)).updates
+      const queue = await queueOf(bots, call)
+      const { lookBack } = queue.updates
       const { payer } = call.request
       if (before !== undefined) {
         const page = await lookBack.findNewest(filter, { before, limit }, payer)
-        return listJson(page.updates, page.before, excerpt)
+        return listJson(queue, page.updates, { next: page.before, excerpt })
       }
       const { updates, after } = await lookBack.find(filter, { after: from, limit }, payer)
-      return listJson(updates, after, excerpt)
+      return listJson(queue, updates, { next: after, excerpt })
     },
     async getUpdate(call) {
       const { update_id: updateId } = call.params
-      const { updates, webhook } = await queueOf(bots, call)
-      const update = await updates.lookBack.get(updateId)
+      const queue = await queueOf(bots, call)
+      const update = await queue.updates.lookBack.get(updateId)
       if (update === undefined) throw new PostboteError('UNKNOWN_UPDATE', { detail: `${updateId}` })
-      const attempts = webhook.attempts(webhookAttemptsKept)
+      const attempts = queue.webhook.attempts(webhookAttemptsKept)
       const fields = {
-        ...summaryJson(update),
+        ...summaryJson(queue, update),
         latest_attempts: attempts
           .filter((attempt) => attempt.updateId === updateId)
           .map((attempt) => fieldValues.attempt(attempt)),
@@ -141,23 +142,24 @@ export function filterOf(selection: Partial<Selection>): UpdateFilter {
 }
 
 function listJson(
+  queue: BotQueue,
   updates: readonly FoundUpdate[],
-  next: number | undefined,
-  hasExcerpts: boolean,
+  { next, excerpt }: { readonly next: number | undefined; readonly excerpt: boolean },
 ): ResultOf<typeof lookBackOperations.listUpdates> {
   const listed = updates.map((update) => ({
-    ...summaryJson(update),
-    ...(hasExcerpts ? { excerpt: excerptOf(update.text) } : {}),
+    ...summaryJson(queue, update),
+    ...(excerpt ? { excerpt: excerptOf(update.text) } : {}),
   }))
   return { updates: listed, next: next ?? null }
 }
 
-function summaryJson(update: FoundUpdate): SummaryJson {
+function summaryJson({ webhook }: BotQueue, update: FoundUpdate): SummaryJson {
   const { leftAtMs } = update
   return {
     update_id: update.updateId,
     type: updateTypes[update.typeNumber] ?? 'message',
     ordering_key: update.orderingKey,
+    subject: subjectTextOf(update.orderingKey) ?? null,
     state: update.state,
     accepted: update.acceptedAtS,
     left: leftAtMs === undefined ? null : fieldValues.preciseTime(leftAtMs),
@@ -165,5 +167,21 @@ function summaryJson(update: FoundUpdate): SummaryJson {
     last_error: update.lastError ?? null,
     bytes: update.text.length,
     ...fieldValues.trace(update),
+    waits_for: waitJson(webhook, update),
+  }
+}
+
+/** The queue may have gone on since the update was read. */
+function waitJson(
+  webhook: Pick<BotQueue['webhook'], 'waitsFor'>,
+  { state, updateId, orderingKey }: FoundUpdate,
+): SummaryJson['waits_for'] {
+  const wait = state === 'pending' ? webhook.waitsFor(orderingKey) : undefined
+  if (wait === undefined || wait.updateId > updateId) return null
+  return {
+    update_id: wait.updateId,
+    failures: wait.failures,
+    last_error: wait.lastError ?? null,
+    next_attempt: fieldValues.timeOrNull(wait.nextAttemptMs),
   }
 }

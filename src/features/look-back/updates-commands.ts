@@ -5,6 +5,8 @@ import { retentionBytesMax, retentionMsMax } from '../../kit/limits.ts'
 import { lookBackOperations } from './look-back-operations.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { updateIn } from '../../api/update-in.ts'
+import { waitText } from '../../api/wait-text.ts'
+import * as is from '../../api/words.ts'
 import type { UpdateState } from '../../shard/records/replay-record.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult, tellMore } from '../../cli/output/print-result.ts'
@@ -19,7 +21,9 @@ import {
   updateTypeOption,
 } from '../../cli/remote/remote-command.ts'
 import { needs as bots } from '../bots/needs.ts'
-import { resultLines } from '../../cli/remote/result-lines.ts'
+import { resultLines, underSentence } from '../../cli/remote/result-lines.ts'
+import { fieldCell } from '../../cli/remote/cells.ts'
+import type { View } from '../../cli/output/view.ts'
 import { byteSize } from '../../config/byte-size.ts'
 import { duration } from '../../config/duration.ts'
 
@@ -86,7 +90,11 @@ export const updatesCommands: readonly ParsedCommand[] = [
       printResult(
         call,
         result,
-        ({ update: _update, bytes: _bytes, latest_attempts: attempts, ...fields }, view) => [
+        (
+          { update: _update, bytes: _bytes, latest_attempts: attempts, waits_for, ...fields },
+          view,
+        ) => [
+          ...waitLines({ ...fields, waits_for }, view),
           ...resultLines(lookBackOperations.getUpdate, fields, view),
           ...(attempts.length === 0
             ? []
@@ -132,6 +140,18 @@ export const updatesCommands: readonly ParsedCommand[] = [
     },
   }),
 ]
+
+/** Returns why an update waits, above what is known of it. */
+function waitLines(update: Parameters<typeof waitText>[0], view: View): readonly string[] {
+  const wait = waitText(update)
+  if (wait === undefined) return []
+  const { before, behind = '', after, nextAttempt } = wait
+  const next =
+    nextAttempt === undefined
+      ? ''
+      : `; next attempt ${fieldCell(is.preciseTime(''), nextAttempt, view.nowMs)}`
+  return underSentence(`${before}${behind}${after}${next}.`, view, [])
+}
 
 function erasedLines({
   removed,

@@ -1,15 +1,22 @@
 /** One update: what became of it, step by step, its payload, and what can be done with it. */
 import { actLabels } from '../frame/act-labels.ts'
 import { updateIn } from '../../api/update-in.ts'
+import { waitText } from '../../api/wait-text.ts'
 import { isTrouble } from '../frame/api-client.ts'
 import { attemptFacts } from '../bot/attempts-panel.ts'
-import { badgeElement, factList, timeElement, updateLink } from '../elements/page-part.ts'
+import {
+  badgeElement,
+  factList,
+  type PagePart,
+  timeElement,
+  updateLink,
+} from '../elements/page-part.ts'
 import { actOnQueue } from '../elements/state-head.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { copyText } from '../elements/copy-text.ts'
-import { buttonElement, buttonsElement, element } from '../elements/element.ts'
+import { buttonElement, buttonsElement, element, setElementText } from '../elements/element.ts'
 import { errorText, statusLine } from '../elements/messages.ts'
-import { formatBytes, formatCount, formatExact } from '../elements/format.ts'
+import { formatAgo, formatBytes, formatCount, formatExact } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
 import type { ResultShape, WholeUpdateShape } from '../frame/shapes.ts'
@@ -35,6 +42,7 @@ export function updatePanel(
   const waiting = waitingFor()
   const place = element('div', {}, waiting.root)
   const title = element('h2', {}, `Update ${updateId}`)
+  const wait = waitLine(context, queue)
   let update: ShownUpdate | undefined
   let shown = ''
   const acts = updateActs(context, { queue, updateId, updateOf: () => update })
@@ -55,10 +63,11 @@ export function updatePanel(
         const { text, value } = await api.read('getUpdate', input)
         update = { ...value, text: updateIn(text) }
         waiting.done()
-        if (text !== shown) place.replaceChildren(...partsOf(context, queue, update))
+        if (text !== shown) place.replaceChildren(wait.root, ...partsOf(context, queue, update))
         shown = text
+        wait.show(update)
         // What waits for its retry can be tried at once.
-        const isRetried = update.state === 'pending' && update.latest_attempts.length > 0
+        const isRetried = update.state === 'pending' && attemptsOf(update) > 0
         deliver.hidden = !may('manage') || !isRetried
         again.hidden = !mayPushAgain(context, update)
         result.say('')
@@ -92,6 +101,36 @@ export function updatePanel(
   )
 }
 
+/** Says why an update waits, with a link to the one that it waits behind. */
+function waitLine({ clock }: PageContext, queue: BotQueueName): PagePart<ShownUpdate> {
+  const root = element('p', { class: 'lead-sentence', hidden: true })
+  const next = element('span')
+  let said = ''
+  const show = (update: ShownUpdate): void => {
+    const wait = waitText(update)
+    root.hidden = wait === undefined
+    if (wait === undefined) return
+    const { before, behind, after, nextAttempt } = wait
+    const text = `${before}${behind ?? ''}${after}`
+    if (text !== said) {
+      const link = behind === undefined ? undefined : updateLink(queue, behind)
+      root.replaceChildren(...[before, link, after, next, '.'].filter((part) => part !== undefined))
+    }
+    said = text
+    // What is due now is no longer in the past.
+    const nowS = clock.nowMs() / 1_000
+    const due = nextAttempt === undefined ? undefined : Math.max(nextAttempt, nowS)
+    setElementText(next, due === undefined ? '' : `; next attempt ${formatAgo(due, nowS)}`)
+  }
+  return { root, show }
+}
+
+/** Of one that waits, the server knows the last attempts only, or how often it has failed since its start. */
+function attemptsOf({ update_id: id, attempts, latest_attempts, waits_for }: ShownUpdate): number {
+  const failures = waits_for?.update_id === id ? waits_for.failures : 0
+  return attempts ?? Math.max(failures, latest_attempts.length)
+}
+
 function partsOf(
   context: PageContext,
   queue: BotQueueName,
@@ -101,10 +140,9 @@ function partsOf(
   const facts = factList()
   facts.show([
     ['Type', update.type],
-    ['Ordering key', update.ordering_key || '–'],
+    ['Ordering key', keyText(update)],
     ['Size', formatBytes(update.bytes)],
-    // Of one that waits, the server knows the last attempts only.
-    ['Attempts', formatCount(update.attempts ?? attempts.length)],
+    ['Attempts', formatCount(attemptsOf(update))],
     ['Last error', update.last_error ?? attempts[0]?.error ?? 'none'],
     ...(update.traceparent === undefined ? [] : ([['Trace', update.traceparent]] as const)),
   ])
@@ -118,6 +156,11 @@ function partsOf(
     ),
     element('pre', { tabindex: 0, 'aria-label': 'Payload' }, payload),
   ]
+}
+
+/** The key as it is stored, and before it whose it is. A server of an earlier version does not say that. */
+function keyText({ ordering_key: key, subject = null }: WholeUpdateShape): string {
+  return subject === null ? key || '–' : `${subject} (${key})`
 }
 
 /** From the push on, through each attempt that is known, to how it left. */

@@ -2,11 +2,18 @@
  * The updates of a queue: those that wait, those that are kept after they left, and dead letters, with filters, the newest first.
  * One call of the server reads a bounded number of updates, so a page may be short although others follow.
  */
+import { waitText } from '../../api/wait-text.ts'
 import { actLabels } from '../frame/act-labels.ts'
-import { badgeElement, type PagePart, timeElement } from '../elements/page-part.ts'
+import { badgeElement, type PagePart, timeElement, updateLink } from '../elements/page-part.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
-import { buttonElement, buttonsElement, cardElement, element } from '../elements/element.ts'
+import {
+  buttonElement,
+  buttonsElement,
+  cardElement,
+  type Child,
+  element,
+} from '../elements/element.ts'
 import { type Erased, eraseKey } from '../bot/erase-key.ts'
 import { formatBytes, formatCount } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
@@ -162,6 +169,20 @@ function noUpdates(hasKey: boolean): HTMLElement {
   })
 }
 
+/** Behind which update; of one that comes first and has failed, that it is tried again. */
+function waitCell(queue: BotQueueName, update: UpdateShape): Child | readonly Child[] {
+  const wait = waitText(update)
+  if (wait === undefined) return '–'
+  return wait.behind === undefined
+    ? 'to be tried again'
+    : ['behind ', updateLink(queue, wait.behind)]
+}
+
+function waitHint(update: UpdateShape): string {
+  const { before = '', behind = '', after = '' } = waitText(update) ?? {}
+  return `${before}${behind}${after}`
+}
+
 function columnsOf(
   clock: PageContext['clock'],
   queue: BotQueueName,
@@ -178,6 +199,11 @@ function columnsOf(
     },
     { title: 'Type', cell: ({ type }) => type },
     ...excerptColumns,
+    {
+      title: 'Waits',
+      cell: (update) => waitCell(queue, update),
+      hint: (update) => waitHint(update),
+    },
     { title: 'Pushed', cell: ({ accepted }) => timeElement(clock, accepted), style: 'number' },
     { title: 'Left', cell: ({ left }) => timeElement(clock, left), style: 'number' },
     { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number' },

@@ -106,6 +106,13 @@ export function subjectOfKey(storedKey: string): KeySubject | undefined {
   return subjectByLetter.get(storedKey.charAt(0))
 }
 
+/** Returns whom a stored key stands for with the id, such as `chat 42`; undefined as above. */
+export function subjectTextOf(storedKey: string): string | undefined {
+  const subject = subjectOfKey(storedKey)
+  const id = storedKey.slice(storedKey.lastIndexOf('/') + 1).replace(/^[a-z]/, '')
+  return subject === undefined || id === '' ? undefined : `${subject} ${id}`
+}
+
 type KeySubject = 'chat' | 'user'
 
 const subjectByLetter: ReadonlyMap<string, KeySubject | undefined> = new Map(

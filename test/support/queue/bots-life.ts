@@ -118,6 +118,10 @@ export class FakeDispatcher implements WebhookDispatcher {
     return this.toldWaiting
   }
 
+  waitsFor(): undefined {
+    return undefined
+  }
+
   parkedKeys(): Iterable<string> {
     return this.toldKeys
   }

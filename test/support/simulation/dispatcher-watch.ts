@@ -148,6 +148,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return this.#dispatcher.waiting()
   }
 
+  waitsFor(orderingKey: string): ReturnType<Dispatcher['waitsFor']> {
+    return this.#dispatcher.waitsFor(orderingKey)
+  }
+
   parkedKeys(): Iterable<string> {
     return this.#dispatcher.parkedKeys()
   }

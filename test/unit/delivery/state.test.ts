@@ -400,3 +400,23 @@ test('an abandoned update in flight is not sent again, whatever becomes of it, a
     assert.equal(state.waitingLanes, 0)
   }
 })
+
+test('what the updates of a key wait for is its first one, also while that waits for its retry and after it has left', () => {
+  const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
+  const pending = [update(1, 'a'), update(2, 'a'), update(3, 'b')]
+  const nextOf = (key: string): readonly unknown[] => {
+    const { nextId, nextFailures, status } = state.laneOf(key) ?? {}
+    return [nextId, nextFailures, status]
+  }
+  assert.equal(state.laneOf('a'), undefined)
+  feed(state, pending)
+  assert.deepEqual(nextOf('a'), [1, 0, 'ready'])
+  state.failed(state.take(now)!, 5_000, now)
+  assert.deepEqual(nextOf('a'), [1, 1, 'waiting'])
+  assert.equal(state.laneOf('a')?.dueMs, 5_000)
+  assert.deepEqual(nextOf('b'), [3, 0, 'ready'])
+  state.due(5_000)
+  assert.deepEqual(nextOf('a'), [1, 1, 'hungry'])
+  feed(state, pending.slice(1))
+  assert.deepEqual(nextOf('a'), [2, 0, 'ready'], 'the failures were those of the one that has left')
+})
