@@ -241,9 +241,12 @@ function fields() {
     update_id: is.updateId(),
     type: is.oneOf(updateTypes),
     ordering_key: is.text(),
-    subject: is.orNull(
-      is.text(
-        'Whose updates have this ordering key, such as `chat 42`; null if it is of nobody, or of the producer.',
+    // A node of an earlier version sends neither this nor `waits_for`.
+    subject: is.optional(
+      is.orNull(
+        is.text(
+          'Whose updates have this ordering key, such as `chat 42`; null if it is of nobody, or of the producer.',
+        ),
       ),
     ),
     state: is.oneOf(updateStates),
@@ -253,7 +256,7 @@ function fields() {
     last_error: is.orNull(is.text()),
     bytes: is.count('The length of the update without its outer braces.'),
     traceparent: is.traceparent('The place in a trace that it was pushed with.'),
-    waits_for: is.orNull(keyWait()),
+    waits_for: is.optional(is.orNull(keyWait())),
   }
 }
 

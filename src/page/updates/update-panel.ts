@@ -158,7 +158,7 @@ function partsOf(
   ]
 }
 
-/** The key as it is stored, and before it whose it is. A server of an earlier version does not say that. */
+/** The key as it is stored, and before it whose it is. */
 function keyText({ ordering_key: key, subject = null }: WholeUpdateShape): string {
   return subject === null ? key || '–' : `${subject} (${key})`
 }
