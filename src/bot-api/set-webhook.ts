@@ -16,7 +16,8 @@ import type { Method, MethodCall, ResultReply } from './method-call.ts'
 import { paramsNote, typesNote } from './params-note.ts'
 import type { Params } from './params.ts'
 
-const connectionsDefault = 40
+/** Of a webhook that names no number. [ref] */
+export const usualConnections = 40
 const ownParams = [
   'url',
   'certificate',
@@ -102,7 +103,7 @@ export function readWebhook(webhook: WebhookParams): SetWebhookRequest {
   assert(webhookConnectionsMax > 0, 'a webhook may have a connection')
   const url = tidyUrl(webhook.url)
   const certificate = certificateOf(params)
-  const secretToken = secretTokenOf(params)
+  const secretToken = readSecretToken(params.text('secret_token'))
   const ipAddress = params.text('ip_address')
   if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
     throw badWebhook('Invalid IP address specified')
@@ -110,7 +111,7 @@ export function readWebhook(webhook: WebhookParams): SetWebhookRequest {
   const dropsPending = params.boolean('drop_pending_updates')
   const allowedTypes = allowedUpdatesOfWebhook(params.text('allowed_updates'))
   const maxConnections = params.integer('max_connections', {
-    default: Math.min(connectionsDefault, webhookConnectionsMax),
+    default: Math.min(usualConnections, webhookConnectionsMax),
     min: 1,
     max: webhookConnectionsMax,
   })
@@ -144,8 +145,12 @@ function certificateOf(params: Params): Buffer | undefined {
 /** A secret_token may have this many characters. [ref] */
 const webhookSecretLengthMax = 256
 
-function secretTokenOf(params: Params): string | undefined {
-  const secretToken = params.text('secret_token')
+/**
+ * Checks a secret_token.
+ *
+ * @throws BAD_REQUEST
+ */
+export function readSecretToken(secretToken: string | undefined): string | undefined {
   if (secretToken === undefined) return undefined
   if (secretToken.length > webhookSecretLengthMax) {
     throw new PostboteError('BAD_REQUEST', { detail: 'secret token is too long' })

@@ -53,7 +53,7 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
   const sink = await startSink(t)
   const card = cardOf(page, 'Webhook')
   const url = card.getByLabel('URL')
-  const set = card.getByRole('button', { name: 'Set the webhook' })
+  const set = card.getByRole('button', { name: 'Save' })
   assert.equal(await card.getByRole('button', { name: 'Remove the webhook' }).isVisible(), false)
 
   await url.fill('http://127.0.0.1:1/')
@@ -67,7 +67,8 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
 
   await url.fill(sink.url('/path-secret'))
   await card.getByLabel('Connections, at most').fill('7')
-  await card.getByLabel('Secret token').fill('header-secret')
+  await card.locator('select[name=secret]').selectOption('Set one')
+  await card.getByLabel('New secret token').fill('header-secret')
   await card.getByLabel('Types of updates').fill('message, poll')
   await until(async () => {
     // The server takes one a second.
@@ -75,7 +76,8 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
     return (await server.admin('GET', path)).body.host !== null
   })
   await page.getByText('Webhook was set.').waitFor()
-  await card.getByText('message, poll', { exact: true }).waitFor()
+  const types = card.getByLabel('Types of updates')
+  await until(async () => (await types.inputValue()) === 'message, poll')
   await picture(page, 'webhook-set')
   assert.equal(await url.inputValue(), '')
   assert.doesNotMatch(await page.content(), /path-secret|header-secret/)
@@ -87,6 +89,33 @@ test('a webhook is set, replaced and removed, and the page shows neither its pat
   await server.push(botId, { message: { text: 'x' } })
   await sink.atLeast(1)
   assert.equal(sink.deliveries[0]?.path, '/path-secret')
+
+  const stateOf = async (): Promise<readonly unknown[]> => {
+    const { body: now } = await server.admin('GET', path)
+    return [now.host, now.max_connections, now.allowed_updates, now.has_secret_token]
+  }
+  const host = body.host
+  assert.match((await url.getAttribute('placeholder')) ?? '', new RegExp(`${host}/…$`))
+  await card.getByLabel('Connections, at most').fill('3')
+  await set.click()
+  await page.getByText('The webhook is changed.').waitFor()
+  assert.deepEqual(await stateOf(), [host, 3, ['message', 'poll'], true])
+  await server.push(botId, { message: { text: 'y' } })
+  await sink.atLeast(2)
+  assert.equal(sink.deliveries[1]?.path, '/path-secret')
+  assert.equal(sink.deliveries[1]?.headers['x-telegram-bot-api-secret-token'], 'header-secret')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await until(async () => (await stateOf())[1] === 7)
+
+  await url.fill(sink.url('/another'))
+  await set.click()
+  await card.getByText('The secret of before is not given to another URL.').waitFor()
+  await assertAccessible(page)
+  await card.locator('select[name=secret]').selectOption('Remove it')
+  await url.fill('')
+  await set.click()
+  await until(async () => (await stateOf())[3] === false)
+  assert.deepEqual(await stateOf(), [host, 7, ['message', 'poll'], false])
 
   await page.getByRole('button', { name: 'Pause deliveries' }).click()
   await page.getByText('Paused by the operator').waitFor()

@@ -20,6 +20,7 @@ const bodies: Record<string, string> = {
   createBot: '{"first_name":"A","username":"a_bot"}',
   createKey: '{"name":"another","scopes":["push"]}',
   changeBot: '{"validate":null}',
+  changeWebhook: '{"max_connections":3}',
   setLimits: '{"deliveries_per_second":null}',
   setRetention: '{"retain":null,"retain_bytes":null}',
   startReplay: '{}',

@@ -33,6 +33,20 @@ export const webhookOperations = declareOperations('webhooks', {
     },
     errors: ['INVALID_WEBHOOK_URL', 'BAD_WEBHOOK', 'WEBHOOK_SUPERSEDED'],
   },
+  changeWebhook: {
+    route: `PATCH ${botPath}/webhook`,
+    scope: 'manage',
+    about: 'queue',
+    more: '#webhooks',
+    summary: 'Changes a part of the webhook of a bot, without its URL',
+    description:
+      'What is left out stays, and null stands for the default of setWebhook. With a `secret_token` the endpoint is verified first; the rest takes effect at once, also while it is down. Where deliveries go is changed with the whole webhook only: otherwise another endpoint would learn the path and the secret.',
+    // 0, "" and false would be taken for null.
+    checked: 'names',
+    body: () => is.only(changedWebhookFields()),
+    result: () => shownWebhook(),
+    errors: ['NO_WEBHOOK', 'INVALID_WEBHOOK_URL', 'BAD_WEBHOOK', 'WEBHOOK_SUPERSEDED'],
+  },
   getWebhook: {
     route: `GET ${botPath}/webhook`,
     scope: 'read',
@@ -41,12 +55,7 @@ export const webhookOperations = declareOperations('webhooks', {
     command: 'webhook show',
     more: '#webhooks',
     summary: 'Returns the webhook of a bot without its secrets',
-    result: () =>
-      is.named(
-        'WebhookState',
-        'The webhook. Neither the secret nor the path of the URL, which may be one, is shown.',
-        webhookState(),
-      ),
+    result: () => shownWebhook(),
   },
   deleteWebhook: {
     route: `DELETE ${botPath}/webhook`,
@@ -209,6 +218,27 @@ export function webhookFields() {
     drop_pending_updates: dropPending(),
     secret_token: is.optional(is.text('A secret that each delivery carries in a header.')),
   }
+}
+
+function changedWebhookFields() {
+  const {
+    max_connections: connections,
+    allowed_updates: types,
+    secret_token: secret,
+  } = webhookFields()
+  return {
+    max_connections: is.optional(is.orNull(connections)),
+    allowed_updates: is.optional(is.orNull(types)),
+    secret_token: is.optional(is.orNull(secret)),
+  }
+}
+
+function shownWebhook() {
+  return is.named(
+    'WebhookState',
+    'The webhook. Neither the secret nor the path of the URL, which may be one, is shown.',
+    webhookState(),
+  )
 }
 
 function dropPending() {

@@ -4,6 +4,8 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { type NamedEndpoint, setWebhook, type WebhookParams } from '../../bot-api/set-webhook.ts'
+import { changeWebhook } from '../../bot-api/change-webhook.ts'
+import { readWebhookChange } from './read-webhook-change.ts'
 import type { KeyShares } from '../../access/key-shares.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../api/limits.ts'
@@ -51,6 +53,11 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
         sealedTokenFor: (endpoint) => sealedTokenFor(endpoint, queue.settings.webhook),
       })
       return { ...webhookJson(queue), description }
+    },
+    async changeWebhook(call) {
+      const queue = await queueOf(bots, call)
+      await changeWebhook(queue, readWebhookChange(call.body), webhookConnectionsMax)
+      return webhookJson(queue)
     },
     async getWebhook(call) {
       return webhookJson(await queueOf(bots, call))

@@ -48,6 +48,7 @@ export function attemptsPanel(
       detailOf: ({ attempts }) => attemptDetails(attempts, queue, request),
     },
   })
+  const answer = lastAnswer(clock)
   let mode: QueueShape['mode'] | undefined
   const hurry = poll(
     pauseMs,
@@ -58,6 +59,7 @@ export function attemptsPanel(
       waiting.done()
       empty.hidden = attempts.length > 0
       table.show(foldAttempts(attempts))
+      answer.show(attempts[0])
       onRead?.(attempts)
     },
     waiting,
@@ -68,7 +70,32 @@ export function attemptsPanel(
     if (now !== 'webhook') waiting.done()
     if (isNew) hurry()
   }
-  return { root: cardElement('Attempts', waiting.root, empty, table.root), show }
+  return { root: cardElement('Attempts', waiting.root, empty, answer.root, table.root), show }
+}
+
+/** What the endpoint answered last, if it did not take the update: nobody need open a line for it. */
+function lastAnswer(clock: PageContext['clock']): PagePart<AttemptShape | undefined> {
+  const root = element('div', { class: 'answer', hidden: true })
+  let shown = ''
+  const show = (last: AttemptShape | undefined): void => {
+    const { error = null, status = null } = last ?? {}
+    root.hidden = last === undefined || error === null || status === null
+    const text = JSON.stringify(last)
+    if (last === undefined || root.hidden || text === shown) return
+    shown = text
+    const { response_body: body } = last
+    const said = ['Last answer: ', `${error}, `, timeElement(clock, last.time)]
+    const content =
+      typeof body === 'string' && body !== ''
+        ? element('pre', { tabindex: 0, 'aria-label': 'Last answer' }, body)
+        : element(
+            'p',
+            { class: 'faint' },
+            isResponseDropped(last) ? droppedText : 'Without a body.',
+          )
+    root.replaceChildren(element('p', {}, ...said), content)
+  }
+  return { root, show }
 }
 
 function resultOf({

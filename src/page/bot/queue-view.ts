@@ -45,6 +45,7 @@ export function queueView(
   const waiting = waitingFor()
   const place = element('div', {}, waiting.root)
   tabs.show(first.tab)
+  state.showFull(first.tab === 'activity')
   /** What was read last; a bot that is not known has no tabs. */
   let bot: BotShape | undefined
   let tab: (TabPart & { readonly of: BotRoute; readonly end: () => void }) | undefined
@@ -60,6 +61,7 @@ export function queueView(
       tab = { ...part, of: wanted, end }
       place.replaceChildren(tab.root)
       tabs.show(wanted.tab)
+      state.showFull(wanted.tab === 'activity')
       focusNamed(place)
     }
     tab.show(bot)

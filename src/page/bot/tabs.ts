@@ -11,6 +11,8 @@ import { stateOf } from '../elements/state-head.ts'
 import { updatePanel } from '../updates/update-panel.ts'
 import { updatesPanel } from '../updates/updates-panel.ts'
 
+/** The healths of a webhook whose endpoint does not take what is sent. */
+const troubled: ReadonlySet<BotShape['health']> = new Set(['failing', 'degraded'])
 /** Charts need not be younger. */
 const historyPauseMs = 5_000
 
@@ -42,6 +44,8 @@ export function activityTab(
   })
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
+    // Of a bot that fails, the answers of its endpoint are what its reader looks for. Later, nothing moves any more.
+    if (mode === undefined && troubled.has(state.health)) root.prepend(attempts.root)
     const isNew = state.mode !== mode
     mode = state.mode
     charts.root.hidden = mode !== 'webhook'

@@ -10,7 +10,13 @@ import type { PagePart } from '../elements/page-part.ts'
 import { arriving, type Waiting, waitingFor } from '../elements/waiting.ts'
 import { type TroubleCause, troubleCauses, type TroubledBots } from './trouble-causes.ts'
 import { type ShowBots, type TroubleRow, troubleRow } from './trouble-row.ts'
-import { troubledOf, troubledStates, type TroubleSums, troubleSumsText } from './trouble-sums.ts'
+import {
+  troubledOf,
+  troubledStates,
+  type TroubleSums,
+  troubleSumsText,
+  wellText,
+} from './trouble-sums.ts'
 
 /** Sentences need not be younger. */
 const pauseMs = 3_000
@@ -46,7 +52,8 @@ export function attentionPanel(context: PageContext, onMore: ShowBots): Attentio
     const count = troubledOf(shown)
     well.hidden = count > 0
     setElementText(well, wellText(shown))
-    setElementText(title, count === 0 ? 'Nothing needs attention' : 'Needs attention')
+    const isWell = count === 0 && (shown.conflicts ?? 0) === 0
+    setElementText(title, isWell ? 'Nothing needs attention' : 'Needs attention')
     causes.show(found)
     showSums(more, shown, onMore)
   }
@@ -167,14 +174,4 @@ function troubledBots(
       return { state, bots, isCut: bots.length >= readMax }
     }),
   )
-}
-
-function wellText({ bots, paused, dead_letters: letters }: TroubleSums): string {
-  if (bots === 0) return 'No bot is registered yet.'
-  const which = bots === 1 ? 'The bot is well' : `All ${formatCount(bots)} bots are well`
-  const notes = [
-    ...(paused > 0 ? [`${formatCount(paused)} paused`] : []),
-    ...(letters > 0 ? [`${formatCount(letters)} dead letters wait for a decision`] : []),
-  ]
-  return [which, ...notes].join(', ') + '.'
 }

@@ -119,6 +119,7 @@ export function lineChart(
     const isEmpty = !data.values.some(hasValue)
     setElementText(empty, options.emptyText)
     empty.hidden = !isEmpty
+    root.classList.toggle('nothing', isEmpty)
     frame.hidden = isEmpty
     table.root.hidden = isEmpty
     point(plot?.cursor.idx)

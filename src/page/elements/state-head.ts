@@ -13,6 +13,8 @@ import type { BotShape, QueueShape } from '../frame/shapes.ts'
 
 export interface StateHead extends PagePart<BotShape> {
   readonly actions: HTMLElement
+  /** Shows all of it, or one line. */
+  readonly showFull: (isFull: boolean) => void
   readonly fail: (error: unknown) => void
 }
 
@@ -35,6 +37,7 @@ export function stateHead(
     { class: 'verdict' },
     word.root,
     element('div', {}, sentence, more),
+    element('a', { href: botHash(queue), class: 'to-full' }, 'Activity'),
   )
   /** The sentence counts seconds; a screen reader hears only its word. */
   const heard = statusLine('hidden-label')
@@ -59,6 +62,8 @@ export function stateHead(
     const spoken = botSentence(state, clock.nowMs() / 1_000)
     sentence.className = spoken.isLate === true ? 'lead-sentence degraded' : 'lead-sentence'
     setElementText(sentence, spoken.lead)
+    // It may be cut.
+    sentence.title = spoken.lead
     setElementText(more, spoken.more)
     heard.say(state.health ?? 'polling')
     isKnown = true
@@ -73,14 +78,17 @@ export function stateHead(
   }
   const root = element(
     'div',
-    {},
+    { class: 'bot-head' },
     element('section', { class: 'card' }, verdict, heard.root),
     figures.root,
   )
+  const showFull = (isFull: boolean): void => {
+    root.classList.toggle('brief', !isFull)
+  }
   const actions = buttonsElement(pause, retry)
   // What is below must not move when they appear.
   if (may('manage')) actions.classList.add('awaited')
-  return { root, actions, show, fail }
+  return { root, actions, showFull, show, fail }
 }
 
 /** What waits, and what failed last. */
@@ -140,10 +148,6 @@ export function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {
   return isTest ? bot.test : bot
 }
 
-function nameOf({ botId, isTest }: BotQueueName): string {
-  return isTest ? `bot ${botId}, /test/` : `bot ${botId}`
-}
-
 /** What an operator does to the deliveries of a queue, wherever the page offers it. A retry may be of one ordering key. */
 export type QueueAction =
   | 'pauseBot'
@@ -159,12 +163,13 @@ export async function actOnQueue(
 ): Promise<void> {
   const input = ofQueue(queue, {})
   try {
+    const name = await nameOf(api, queue)
     if (typeof action === 'object' || action === 'retryBot') {
       const key = typeof action === 'object' ? action.retryBot : undefined
       const retried = await api.call('retryBot', ofQueue(queue, { ordering_key: key }))
       const { retried_keys: keys } = retried
       toast(
-        `What waits of ${formatCount(keys)} ${keys === 1 ? 'key' : 'keys'} of ${nameOf(queue)} is delivered now.`,
+        `What waits of ${formatCount(keys)} ${keys === 1 ? 'key' : 'keys'} of ${name} is delivered now.`,
       )
       return
     }
@@ -173,8 +178,15 @@ export async function actOnQueue(
         ? (['are paused', 'resumeBot'] as const)
         : (['are resumed', 'pauseBot'] as const)
     await api.call(action, input)
-    toast(`Deliveries of ${nameOf(queue)} ${text}.`, () => api.call(opposite, input))
+    toast(`Deliveries of ${name} ${text}.`, () => api.call(opposite, input))
   } catch (error) {
     toast(errorText(error))
   }
+}
+
+/** Says which bot it is as people do; by its id, if nothing more can be read. */
+async function nameOf(api: PageContext['api'], { botId, isTest }: BotQueueName): Promise<string> {
+  const bot = await api.call('getBot', { id: botId }).catch(() => undefined)
+  const name = bot === undefined ? `bot ${botId}` : `${bot.first_name} @${bot.username}`
+  return isTest ? `${name}, /test/` : name
 }

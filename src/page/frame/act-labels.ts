@@ -12,7 +12,7 @@ export const actLabels = {
   rotateToken: 'Rotate the token',
   setLimits: 'Save',
   setRetention: 'Save',
-  setWebhook: 'Set the webhook',
+  changeWebhook: 'Save',
   deleteWebhook: 'Remove the webhook',
   checkWebhook: 'Check the endpoint',
   setRelay: 'Set the relay',

@@ -68,6 +68,7 @@ const callMsMax = 20_000
 /** A check of an endpoint, or its verification, takes as long as a look-up, a connection and a response may take together. */
 const endpointMsMax = 100_000
 const callsMsMax: { readonly [Id in PageCall]?: number } = {
+  changeWebhook: endpointMsMax,
   checkWebhook: endpointMsMax,
   setWebhook: endpointMsMax,
 }

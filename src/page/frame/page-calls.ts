@@ -44,6 +44,7 @@ export const pageCalls = {
   tailQueue: `GET ${bot}/tail`,
   listAttempts: `GET ${bot}/attempts`,
   getWebhook: `GET ${webhook}`,
+  changeWebhook: `PATCH ${webhook}`,
   setWebhook: `PUT ${webhook}`,
   deleteWebhook: `DELETE ${webhook}`,
   checkWebhook: `POST ${webhook}/check`,

@@ -14,6 +14,7 @@ import type { IssuedKeyShape, KeyChangeShape, KeyShape } from '../frame/shapes.t
 import { botNameText, timeElement } from '../elements/page-part.ts'
 import { botHash } from '../frame/page-route.ts'
 import { botNames } from './bot-names.ts'
+import { arriving } from '../elements/waiting.ts'
 
 /** For the last use of each key. */
 const pauseMs = 5_000
@@ -41,7 +42,7 @@ export function keysView(context: PageContext): PageView {
   async function refresh(): Promise<void> {
     try {
       const keys = await withBots((await api.call('listKeys', {})).keys)
-      listed.classList.remove('arriving')
+      arrived()
       none.hidden = keys.length > 0
       table.show(keys)
     } catch (error) {
@@ -68,7 +69,6 @@ export function keysView(context: PageContext): PageView {
     return withDelay(`Copy the key ${key.name} now: it cannot be shown again.`, key)
   }
 
-  poll(pauseMs, refresh)
   atEnd(() => issued.show(undefined))
   // The form waits for the list, so that it does not jump.
   const listed = cardElement(
@@ -79,7 +79,8 @@ export function keysView(context: PageContext): PageView {
     none,
     table.root,
   )
-  listed.classList.add('arriving')
+  const arrived = arriving(context, listed)
+  poll(pauseMs, refresh)
   const root = element(
     'div',
     {},

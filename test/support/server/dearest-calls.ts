@@ -75,6 +75,7 @@ const byId: Readonly<Record<keyof ApiOperations, DearestCall>> = {
     body: { url: `https://127.0.0.1/${'x'.repeat(2_000)}` },
     status: 400,
   }),
+  changeWebhook: () => ({ body: { max_connections: 1 }, status: 404 }),
   getWebhook: asItIs,
   deleteWebhook: (fleet, nth) => ({ ...ofOther(fleet, nth), query: '?drop_pending_updates=true' }),
   listAttempts: () => ({ query: '?limit=50' }),
