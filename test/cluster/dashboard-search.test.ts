@@ -224,7 +224,7 @@ test('the search does to the bot that is shown what its page can', { skip }, asy
   await page.keyboard.type('pause')
   await marked(page, /^Pause deliveries/)
   await page.keyboard.press('Enter')
-  await page.getByText(/^Deliveries of bot \d+ are paused\.$/).waitFor()
+  await page.getByText(/^Deliveries of .* @\w+ are paused\.$/).waitFor()
   const isPaused = async (): Promise<boolean> =>
     (await server.admin('GET', `/v1/bots/${brokenId}`)).body.paused
   assert.equal(await isPaused(), true)

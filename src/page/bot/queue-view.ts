@@ -10,7 +10,7 @@ import type { PageContext, PageView } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
 import { type BotTab, botHash, botTabs, type PageRoute } from '../frame/page-route.ts'
 import type { BotShape } from '../frame/shapes.ts'
-import { stateHead } from '../elements/state-head.ts'
+import { type StateHead, stateHead } from '../elements/state-head.ts'
 import { waitingFor } from '../elements/waiting.ts'
 
 const pauseMs = 1_000
@@ -41,11 +41,10 @@ export function queueView(
   const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
   const heading = element('h1', {}, title, element('span', { class: 'faint' }))
   const state = stateHead(context, queue, () => hurry())
-  const tabs = tabLinks(queue, tabMakers)
+  const tabs = tabLinks(queue, tabMakers, state)
   const waiting = waitingFor()
   const place = element('div', {}, waiting.root)
   tabs.show(first.tab)
-  state.showFull(first.tab === 'activity')
   /** What was read last; a bot that is not known has no tabs. */
   let bot: BotShape | undefined
   let tab: (TabPart & { readonly of: BotRoute; readonly end: () => void }) | undefined
@@ -61,7 +60,6 @@ export function queueView(
       tab = { ...part, of: wanted, end }
       place.replaceChildren(tab.root)
       tabs.show(wanted.tab)
-      state.showFull(wanted.tab === 'activity')
       focusNamed(place)
     }
     tab.show(bot)
@@ -124,13 +122,19 @@ function showNames(heading: HTMLElement, { isTest }: BotQueueName, bot: BotShape
   heading.replaceChildren(`${bot.first_name} `, element('span', { class: 'faint' }, names))
 }
 
-function tabLinks(queue: BotQueueName, makers: TabMakers): PagePart<BotTab> {
+/** The head is whole on the first tab only: the others need the room. */
+function tabLinks(
+  queue: BotQueueName,
+  makers: TabMakers,
+  head: Pick<StateHead, 'showFull'>,
+): PagePart<BotTab> {
   const tabs = Object.keys(botTabs).filter((name): name is BotTab => name in makers)
   const links = new Map(
     tabs.map((tab) => [tab, element('a', { href: botHash(queue, tab) }, botTabs[tab])]),
   )
   const root = element('nav', { class: 'tabs', 'aria-label': 'Of this bot' }, ...links.values())
   const show = (shown: BotTab): void => {
+    head.showFull(shown === 'activity')
     for (const [tab, link] of links) {
       if (tab === shown) link.setAttribute('aria-current', 'page')
       else link.removeAttribute('aria-current')

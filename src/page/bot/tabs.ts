@@ -5,6 +5,7 @@ import { element } from '../elements/element.ts'
 import { historyPanel } from './history-panel.ts'
 import { pollingPanel } from './polling-panel.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { arriving } from '../elements/waiting.ts'
 import { type TabPart, type BotRoute, unchanging } from './queue-view.ts'
 import type { AttemptShape, BotShape, HistoryShape } from '../frame/shapes.ts'
 import { stateOf } from '../elements/state-head.ts'
@@ -26,7 +27,11 @@ export function activityTab(
   queue: BotQueueName,
   onAttempts?: (attempts: readonly AttemptShape[]) => void,
 ): TabPart {
-  const attempts = attemptsPanel(context, queue, onAttempts)
+  const attempts = attemptsPanel(context, queue, (read) => {
+    arrived?.()
+    onAttempts?.(read)
+  })
+  let arrived: (() => void) | undefined
   const charts = historyPanel(context)
   const polls = pollingPanel(context)
   const root = element('div', { class: 'activity' }, charts.root, polls.root, attempts.root)
@@ -45,7 +50,10 @@ export function activityTab(
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
     // Of a bot that fails, the answers of its endpoint are what its reader looks for. Later, nothing moves any more.
-    if (mode === undefined && troubled.has(state.health)) root.prepend(attempts.root)
+    if (mode === undefined && troubled.has(state.health)) {
+      root.prepend(attempts.root)
+      arrived = arriving(context, attempts.root)
+    }
     const isNew = state.mode !== mode
     mode = state.mode
     charts.root.hidden = mode !== 'webhook'
