@@ -7,6 +7,7 @@ import { checkField } from '../elements/fields.ts'
 import { type Facts, factList, type PagePart } from '../elements/page-part.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import type { QueueShape } from '../frame/shapes.ts'
+import { arriving } from '../elements/waiting.ts'
 import { settingCard } from './setting-card.ts'
 import { dropText, webhookForm, type WebhookState } from './webhook-form.ts'
 
@@ -32,14 +33,19 @@ export function webhookPanel(context: PageContext, queue: BotQueueName): PagePar
   const form =
     removal && webhookForm(context, queue, { onChanged: () => read(), others: [removal] })
   draw()
-  poll(pauseMs, async () => form?.show(await read()))
+  poll(pauseMs, async () => {
+    form?.show(await read())
+    arrived()
+  })
   const show = (shown: QueueShape): void => {
     state = shown
     if (removal !== undefined) removal.hidden = shown.mode !== 'webhook'
     draw()
   }
   const about = 'Where updates are delivered, and how.'
-  return { root: settingCard('Webhook', about, facts.root, form?.root), show }
+  const root = settingCard('Webhook', about, facts.root, form?.root)
+  const arrived = arriving(context, root)
+  return { root, show }
 }
 
 function removalButton(
