@@ -35,7 +35,7 @@ export function webhookPanel(context: PageContext, queue: BotQueueName): PagePar
   draw()
   poll(pauseMs, async () => {
     form?.show(await read())
-    arrived()
+    for (const arrived of arrivals) arrived()
   })
   const show = (shown: QueueShape): void => {
     state = shown
@@ -44,7 +44,8 @@ export function webhookPanel(context: PageContext, queue: BotQueueName): PagePar
   }
   const about = 'Where updates are delivered, and how.'
   const root = settingCard('Webhook', about, facts.root, form?.root)
-  const arrived = arriving(context, root)
+  // The form, and the cards below, move as the facts and what is said of the URL become known.
+  const arrivals = [facts.root, root].map((part) => arriving(context, part))
   return { root, show }
 }
 
