@@ -124,10 +124,10 @@ test('the page of the dashboard imports only its own files and the table of oper
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) => isOfPage(file) !== isOfPage(imported))
-      // Its types, and how a call, a change, attempts and waits are written: no schema gets into the page.
+      // Its types, and how a call, a change, attempts, waits and places are written: no schema gets into the page.
       .filter(
         (imported) =>
-          !/^src\/(?:modules\/api-operations|api\/operation|api\/target-of|api\/update-in|api\/change-text|api\/fold-attempts|api\/wait-text)\.ts$/.test(
+          !/^src\/(?:modules\/api-operations|api\/operation|api\/target-of|api\/update-in|api\/change-text|api\/fold-attempts|api\/wait-text|api\/place-text)\.ts$/.test(
             imported,
           ),
       )

@@ -103,7 +103,7 @@ test('each command that the page offers to copy ends with code 0 at a real serve
   await page.getByLabel('First name').fill('Shop')
   await page.getByLabel('Username').fill('own_shop_bot')
   await page.getByRole('button', { name: 'Register', exact: true }).click()
-  const shown = page.getByLabel('The token of the bot, which is shown only now')
+  const shown = page.getByLabel('The token of the bot (copy it now: it is not shown again)')
   await shown.waitFor()
   const token = await shown.inputValue()
   await offered.take()

@@ -333,6 +333,9 @@ test('the theme is chosen, kept, and there before the first paint', { skip }, as
   await page.getByLabel('Theme').selectOption('dark')
   await until(async () => (await colorOf()) !== light)
   await picture(page, 'display')
+  // It is not there on another view, however the reader got there.
+  await page.evaluate(`location.hash = '#/nodes'`)
+  await page.locator('#display:not([open])').waitFor()
   // Even without the program of the page.
   await page.route('**/app.js', (route) => route.abort())
   await page.goto(server.privateUrl)

@@ -76,7 +76,7 @@ test('a link to the owner’s page is made with some rights, shown once, listed 
   await card.getByLabel('The link works for').selectOption('7 days')
   const create = card.getByRole('button', { name: 'Create a link' })
   await create.click()
-  const shown = card.getByLabel('The link, which is shown only now')
+  const shown = card.getByLabel('The link (copy it now: it is not shown again)')
   await shown.waitFor()
   const url = await shown.inputValue()
   assert.match(url, /^http:\/\/[^/]+\/portal\/.*#pbo_/)

@@ -102,7 +102,10 @@ test('each form says beside the field what is wrong with it, without the words o
   await push.getByLabel('Seconds to live').fill('')
   await push.getByLabel('The update, without update_id').fill('{}')
   await push.getByRole('button', { name: 'Push a test update' }).click()
-  await push.getByText(/^Enter exactly one key/).waitFor()
+  await push.getByText(/^Line 1, column 2: expected exactly one key/).waitFor()
+  await push.getByLabel('The update, without update_id').fill('{"message":\n {"a": 1 "b": 2}}')
+  await push.getByRole('button', { name: 'Push a test update' }).click()
+  await push.getByText('Line 2, column 10: expected a comma or "}", found a string.').waitFor()
   await picture(page, 'push-refused')
 })
 

@@ -1,6 +1,8 @@
 /** `postbote push`: pushes one update. */
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult } from '../../cli/output/print-result.ts'
+import { withPlace } from '../../api/place-text.ts'
+import { CallRefusedError } from '../../cli/remote/remote-api.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { orNone, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { standardInput } from '../../cli/remote/file-text.ts'
@@ -44,7 +46,10 @@ export const pushCommand: ParsedCommand = remoteCommand(updateOperations.pushUpd
     const raw = call.get(updateArgument) ?? (await standardInput('push: expected an update'))
     const key = call.get(idempotencyKeyOption)
     const headers = key === undefined ? {} : { 'idempotency-key': key }
-    const result = await api.call(updateOperations.pushUpdate, input, { raw, headers })
+    const extras = { raw, headers }
+    const result = await api
+      .call(updateOperations.pushUpdate, input, extras)
+      .catch((error: unknown) => throwPlaced(error, raw))
     printResult(call, result, (pushed) => {
       if ('filtered' in pushed) return ['filtered: the bot does not want updates of this type']
       const { update_id: id, duplicate } = pushed
@@ -52,3 +57,9 @@ export const pushCommand: ParsedCommand = remoteCommand(updateOperations.pushUpd
     })
   },
 })
+
+/** Says where in the update something is wrong as an editor counts: by its line and column. */
+function throwPlaced(error: unknown, raw: string): never {
+  if (error instanceof CallRefusedError) error.message = withPlace(error.message, raw)
+  throw error
+}

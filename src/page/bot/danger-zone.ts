@@ -37,7 +37,7 @@ function rowOf(title: string, about: string, ...children: readonly Child[]): HTM
 }
 
 function tokenRow(context: PageContext, { botId }: BotQueueName): HTMLElement {
-  const token = secretField('The new token, which is shown only now')
+  const token = secretField('The new token (copy it now: it is not shown again)')
   let overlap = overlapField('The old token')
   const renew = actButton(context, 'rotateToken', {
     label: actLabels.rotateToken,

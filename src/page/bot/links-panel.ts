@@ -34,7 +34,7 @@ const lives = [
 
 export function linksPanel(context: PageContext, { botId: id }: BotQueueName): HTMLElement {
   const { api, atEnd, clock, may, poll } = context
-  const url = secretField('The link, which is shown only now')
+  const url = secretField('The link (copy it now: it is not shown again)')
   const none = emptyState({
     title: 'There is no link.',
     text: 'With a link, the owner of the bot sees this bot alone, without a key.',

@@ -18,7 +18,7 @@ const types = ['hmac-sha256', 'ed25519'] as const
 export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTMLElement {
   const { api, atEnd, clock, may, poll } = context
   const input = ofQueue(queue, {})
-  const secret = secretField('What the receiver verifies with, which is shown only now')
+  const secret = secretField('What the receiver verifies with (copy it now: it is not shown again)')
   const type = element('select', {}, ...types.map((each) => element('option', {}, each)))
   const overlap = overlapField('The previous key')
   const none = noKeys()

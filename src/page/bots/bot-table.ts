@@ -13,7 +13,7 @@ import {
   tableElement,
 } from '../elements/data-table.ts'
 import { buttonElement, cardElement, element, scrollElement } from '../elements/element.ts'
-import { formatAge, formatCount, formatOldest, isLate, shardsText } from '../elements/format.ts'
+import { formatAge, formatCount, isLate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { fillField, searchField } from '../elements/fields.ts'
 import { botHash } from '../frame/page-route.ts'
@@ -25,7 +25,7 @@ import { statusLine } from '../elements/messages.ts'
 const pauseMs = 3_000
 /** As the style says, in a table and where each row is a card. */
 const rowHeight = 36
-const cardHeight = 92
+const cardHeight = 100
 const cardsMedia = matchMedia('(max-width: 820px)')
 const heightMax = 580
 /** A list is asked for this long after the last key, so that a word is one question. */
@@ -53,7 +53,7 @@ const columnsOf = (clock: PageContext['clock']): readonly BotColumn[] => [
   { title: 'State', style: 'state', isPlain: true, cell: healthOf },
   { title: 'Pending', sort: 'pending', style: 'number', cell: (bot) => formatCount(bot.pending) },
   {
-    title: 'Oldest',
+    title: 'Longest wait',
     sort: 'oldest_age',
     style: 'number',
     cell: oldestOf,
@@ -277,7 +277,7 @@ function nameOf(bot: ListedBotShape): readonly (HTMLElement | string)[] {
 }
 
 function oldestOf({ oldest_age: ageS }: ListedBotShape): HTMLElement | string {
-  return isLate(ageS) ? element('span', { class: 'degraded' }, formatOldest(ageS)) : formatAge(ageS)
+  return isLate(ageS) ? element('span', { class: 'degraded' }, formatAge(ageS)) : formatAge(ageS)
 }
 
 /** A long name is cut in its cell. */

@@ -15,7 +15,7 @@ type NewBot = ResultShape<'createBot'>
 
 export function registerView(context: PageContext): PageView {
   const { api, atEnd, takesForeignTokens } = context
-  const token = secretField('The token of the bot, which is shown only now')
+  const token = secretField('The token of the bot (copy it now: it is not shown again)')
   const next = element('div', { hidden: true })
   const fields = registerFields(takesForeignTokens)
   const register = async (): Promise<string> => {

@@ -41,11 +41,6 @@ export function isLate(oldestAgeS: Shown): boolean {
   return (oldestAgeS ?? 0) > lateAfterS
 }
 
-/** The age of the oldest update of a bot, for example `42 s` or `3 min late`. */
-export function formatOldest(ageS: Shown): string {
-  return isLate(ageS) ? `${formatAge(ageS)} late` : formatAge(ageS)
-}
-
 /** For example `0.4 ms`, `812 ms`, `1.2 s`, `42 s` or `54 min`. */
 export function formatMs(ms: Shown): string {
   if (typeof ms !== 'number') return none

@@ -1,7 +1,7 @@
 /** A part of the page that shows data, and the smallest things that are shown: a state, facts, a moment, a link to an update. */
 import { element, setElementText, type Child } from './element.ts'
 import { type BrowserClock, isoTimeOf } from './browser-clock.ts'
-import { formatAgo, formatBoth, formatOldest, isLate } from './format.ts'
+import { formatAge, formatAgo, formatBoth, isLate } from './format.ts'
 import type { BotQueueName } from '../frame/page-calls.ts'
 import { botHash } from '../frame/page-route.ts'
 
@@ -30,10 +30,16 @@ export function badge(): PagePart<string> {
   return { root, show }
 }
 
-/** Shows the age of the oldest update of a bot, or of all, in a word and a color if it is late. */
+/** Shows for how long the oldest update of a bot, or of all, has waited, in a color if that is too long. */
 export function showOldest(place: HTMLElement, ageS: number | null | undefined): void {
-  setElementText(place, formatOldest(ageS))
+  setElementText(place, formatAge(ageS))
   place.classList.toggle('degraded', isLate(ageS))
+}
+
+/** Makes a text a link, or a plain text where nothing is behind it, such as a count of none. */
+export function linkTo(link: HTMLAnchorElement, href: string | undefined): void {
+  if (href === undefined) link.removeAttribute('href')
+  else link.href = href
 }
 
 /** Facts with their values, in the order in which they are shown. */

@@ -1,6 +1,6 @@
 /** The head of the page of a queue: how it is, in one sentence, what waits and what failed last, and the acts on its deliveries. */
 import { actLabels } from '../frame/act-labels.ts'
-import { badge, type PagePart, showOldest, timeElement } from './page-part.ts'
+import { badge, linkTo, type PagePart, showOldest, timeElement } from './page-part.ts'
 import { botSentence } from '../bots/bot-sentence.ts'
 import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
@@ -96,7 +96,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
   const { clock } = context
   const pending = element('dd', {}, '–')
   const oldest = element('dd', {}, '–')
-  const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
+  const letters = element('a', {}, '–')
   const expired = element('dd', {}, '–')
   const taken = element('dd', { class: 'small' }, '–')
   const failed = element('dd', {}, '–')
@@ -106,18 +106,19 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
     'dl',
     { class: 'tiles' },
     tile('Pending', pending),
-    tile('Oldest', oldest),
+    tile('Longest wait', oldest),
     tile('Dead letters', element('dd', {}, letters)),
-    tile('Expired since the worker started', expired),
-    tile('Takes updates by', taken),
+    tile('Expired since start', expired),
+    tile('Goes to', taken),
     failure,
-    tile('Pending, lately', element('dd', {}, curve.root)),
+    tile('Pending, last hour', element('dd', {}, curve.root)),
   )
   const show = (state: QueueShape): void => {
     const bytes = element('span', { class: 'small faint' }, ` ${formatBytes(state.pending_bytes)}`)
     pending.replaceChildren(formatCount(state.pending), bytes)
     showOldest(oldest, state.oldest_age)
     setElementText(letters, formatCount(state.dead_letters))
+    linkTo(letters, state.dead_letters > 0 ? botHash(queue, 'dead-letters') : undefined)
     setElementText(expired, formatCount(state.deliveries.expired))
     showHost(taken, takenText(state))
     failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))

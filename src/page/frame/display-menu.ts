@@ -45,6 +45,7 @@ export function displayMenu(menu: HTMLElement, onTimes: () => void): void {
   document.addEventListener('pointerdown', ({ target }) => {
     if (target instanceof Node && !menu.contains(target)) close()
   })
+  window.addEventListener('hashchange', close)
   menu.addEventListener('focusout', ({ relatedTarget }) => {
     if (relatedTarget instanceof Node && !menu.contains(relatedTarget)) close()
   })

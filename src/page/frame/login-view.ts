@@ -24,7 +24,8 @@ export function loginView({ api, atEnd }: PageContext, onLoggedIn: () => void): 
       return ''
     } catch (error) {
       key.focus()
-      if (isUnauthorized(error)) return 'This is no key of this server.'
+      if (isUnauthorized(error))
+        return 'The server does not know this key. Check that all of it was pasted, and that it has not expired or been revoked.'
       throw error
     }
   }

@@ -29,7 +29,7 @@ interface ListedKey extends KeyShape {
 export function keysView(context: PageContext): PageView {
   const { api, atEnd, clock, poll } = context
   const result = statusLine('note')
-  const issued = secretField('The key, which is shown only now')
+  const issued = secretField('The key (copy it now: it is not shown again)')
   const none = noKeys()
   const named = botNames(context)
 

@@ -52,7 +52,7 @@ export function nodeCells(node: NodeShape): readonly Cell[] {
     partsCell(shards),
     heartbeatCell(node),
     isUnknown ? plain(formatCount(undefined)) : partsCell(workers),
-    plain(isUnknown ? formatCount(undefined) : formatMs(Math.max(...delays))),
+    isUnknown ? plain(formatCount(undefined)) : delayCell(Math.max(...delays)),
     plain(formatAge(uptime)),
     plain(version ?? formatCount(undefined)),
   ]
@@ -66,6 +66,15 @@ function heartbeatCell({ heartbeat_age_ms: ageMs, clock_skew_ms: skewMs }: NodeS
   if (differenceMs <= clockDifferenceMsMax) return plain(text)
   const clock = `${formatAge(differenceMs / 1_000)} ${(skewMs ?? 0) > 0 ? 'ahead' : 'behind'}`
   return { text: `${text}, clock ${clock}`, style: 'degraded' }
+}
+
+/** Chosen: work that waits so long makes a call, a poll or a delivery late for a person, too. */
+const slowLoopMs = 500
+
+/** A delay of an event loop says that it is slow, so that nobody needs to know what is usual. */
+export function delayCell(ms: number | undefined): Cell {
+  const text = formatMs(ms)
+  return (ms ?? 0) > slowLoopMs ? { text: `${text}, slow`, style: 'degraded' } : plain(text)
 }
 
 /** As in the limits of the server, from which this program imports nothing. */
@@ -101,7 +110,7 @@ export function workerCells(
     },
     { text: formatCount(worker.restarts), style: worker.restarts > 0 ? 'degraded' : '' },
     plain(formatAge(worker.uptime)),
-    plain(formatMs(worker.event_loop_delay_max_ms)),
+    delayCell(worker.event_loop_delay_max_ms),
     plain(worker.pid === null ? formatCount(undefined) : `${worker.pid}`),
   ]
 }

@@ -1,7 +1,8 @@
 /** The nodes and workers of the server, and how long its event loops make work wait. */
 import { cardElement, element } from '../elements/element.ts'
 import { factList, type Facts } from '../elements/page-part.ts'
-import { formatBytes, formatCount, formatMs } from '../elements/format.ts'
+import { formatBytes, formatCount } from '../elements/format.ts'
+import { delayCell } from './node-cells.ts'
 import { nodesPanel } from './nodes-panel.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { readinessTexts } from './readiness-text.ts'
@@ -44,8 +45,8 @@ function factsOf({ summary, metrics, readiness }: ServerState): Facts {
     ['Workers', formatCount(summary?.workers)],
     ['Shards', formatCount(summary?.shards)],
     ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as const] : []),
-    ['Event-loop delay, 99 %', delayText(metrics.get('event_loop_delay_p99_seconds'))],
-    ['Event-loop delay, longest', delayText(metrics.get('event_loop_delay_max_seconds'))],
+    ['Event-loop delay, 99 %', delayFact(metrics.get('event_loop_delay_p99_seconds'))],
+    ['Event-loop delay, longest', delayFact(metrics.get('event_loop_delay_max_seconds'))],
     ['Pending bytes', formatBytes(summary?.pending_bytes)],
     ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
     ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
@@ -53,6 +54,7 @@ function factsOf({ summary, metrics, readiness }: ServerState): Facts {
   ]
 }
 
-function delayText(seconds: number | undefined): string {
-  return formatMs(seconds === undefined ? undefined : seconds * 1_000)
+function delayFact(seconds: number | undefined): HTMLElement {
+  const { text, style } = delayCell(seconds === undefined ? undefined : seconds * 1_000)
+  return element('span', { class: style }, text)
 }

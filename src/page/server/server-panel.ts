@@ -1,10 +1,10 @@
 /** The state of the server: what is wrong with it, and its sums and rates now. */
 import { ifOlder } from '../frame/api-client.ts'
 import { buttonElement, element, setElementText } from '../elements/element.ts'
-import { formatCount, formatOldest, formatRate, isLate, shardsText } from '../elements/format.ts'
+import { formatAge, formatCount, formatRate, isLate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { botHash } from '../frame/page-route.ts'
-import type { PagePart } from '../elements/page-part.ts'
+import { linkTo, type PagePart } from '../elements/page-part.ts'
 import { RateMeter, type Rates, readMetricsText } from './rate-meter.ts'
 import { pageCall } from '../frame/page-calls.ts'
 import { readinessTexts } from './readiness-text.ts'
@@ -81,11 +81,11 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
   failing.className = 'link'
   failing.disabled = true
   const oldest = element('a', {}, '–')
-  const letters = element('a', { href: '#/dead-letters' }, '–')
+  const letters = element('a', {}, '–')
   const tiles: readonly Tile[] = [
     ['Failing', failing, ({ summary }) => formatCount(failingOf(summary))],
     ['Pending', plainValue(), ({ summary }) => formatCount(summary?.pending)],
-    ['Oldest', oldest, ({ summary }) => formatOldest(summary?.oldest_age)],
+    ['Longest wait', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
     ['Dead letters', letters, ({ summary }) => formatCount(summary?.dead_letters)],
     ...rateKinds.map(
       ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
@@ -99,9 +99,10 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
     failing.disabled = !count
     failing.classList.toggle('failing', Boolean(count))
     oldest.classList.toggle('degraded', isLate(summary?.oldest_age))
+    linkTo(letters, summary?.dead_letters ? '#/dead-letters' : undefined)
     const id = summary?.oldest_bot_id ?? null
-    if (id === null) oldest.removeAttribute('href')
-    else oldest.href = botHash({ botId: `${id}`, isTest: summary?.oldest_test === true })
+    const queue = { botId: `${id}`, isTest: summary?.oldest_test === true }
+    linkTo(oldest, id === null ? undefined : botHash(queue))
   }
   const shown = tiles.map(([title, value]) =>
     element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value)),

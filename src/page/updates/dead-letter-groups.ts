@@ -107,7 +107,7 @@ function groupHash(queue: GroupQueue, { reason, error }: DeadGroupShape): string
 
 function reasonCell({ reason, error }: DeadGroupShape): readonly Child[] {
   const badge = badgeElement(reason, reason === 'expired' ? 'degraded' : 'failing')
-  return [badge, element('span', {}, ` ${error ?? 'without an attempt that failed'}`)]
+  return [badge, element('span', {}, ` ${error ?? 'no attempt was made or failed'}`)]
 }
 
 function queuesElement(group: DeadGroupShape): HTMLElement {

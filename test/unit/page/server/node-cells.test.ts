@@ -117,3 +117,15 @@ test('numbers in a row become a range', () => {
   assert.equal(rangesText([0, 1, 2, 5, 7, 8]), '0–2, 5, 7–8')
   assert.equal(rangesText([]), '–')
 })
+
+test('an event loop that was busy for long is said to be slow, of a worker and of its node', () => {
+  for (const [ms, said] of [
+    [500, '500 ms'],
+    [501, '501 ms, slow (degraded)'],
+    [1_100, '1.1 s, slow (degraded)'],
+  ] as const) {
+    const busy = { ...worker(0), event_loop_delay_max_ms: ms }
+    assert.equal(shown(workerCells(busy, []))[5], said)
+    assert.equal(shown(nodeCells({ ...node, workers: [worker(0), busy] }))[5], said)
+  }
+})
