@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withPlace } from '../../../src/api/place-text.ts'
 
+function says(message: string, sent: string, said: string): void {
+  assert.equal(withPlace(`Bad Request: update: ${message}`, sent), `Bad Request: update: ${said}`)
+}
+
 test('the place of an error in a text is its line and column, and what was found is said in words', () => {
-  const says = (message: string, sent: string, said: string): void =>
-    assert.equal(withPlace(`Bad Request: update: ${message}`, sent), `Bad Request: update: ${said}`)
   says(
     'expected "," or "}" at byte 16, got a string',
     '{"message":{\n\t"a":1 "b":2}}',
