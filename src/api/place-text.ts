@@ -22,7 +22,7 @@ const words: Readonly<Record<string, string>> = {
  * @param sent - the text that the message is about
  * @returns the message itself if it names no place
  */
-export function withPlace(message: string, sent: string): string {
+export function placeText(message: string, sent: string): string {
   const [all, byte = '', got] = atByte.exec(message) ?? []
   const start = message.lastIndexOf('expected ', message.indexOf(all ?? ''))
   if (all === undefined || start < 0) return message

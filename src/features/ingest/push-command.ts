@@ -1,7 +1,7 @@
 /** `postbote push`: pushes one update. */
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { printResult } from '../../cli/output/print-result.ts'
-import { withPlace } from '../../api/place-text.ts'
+import { placeText } from '../../api/place-text.ts'
 import { CallRefusedError } from '../../cli/remote/remote-api.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { orNone, remoteCommand } from '../../cli/remote/remote-command.ts'
@@ -60,6 +60,6 @@ export const pushCommand: ParsedCommand = remoteCommand(updateOperations.pushUpd
 
 /** Says where in the update something is wrong as an editor counts: by its line and column. */
 function throwPlaced(error: unknown, raw: string): never {
-  if (error instanceof CallRefusedError) error.message = withPlace(error.message, raw)
+  if (error instanceof CallRefusedError) error.message = placeText(error.message, raw)
   throw error
 }

@@ -8,7 +8,7 @@ import { type BotQueueName, ofQueue, type PageInput } from '../frame/page-calls.
 import type { PageContext } from '../frame/page-context.ts'
 import { type Message, statusLine } from '../elements/messages.ts'
 import { updateLink } from '../elements/page-part.ts'
-import { withPlace } from '../../api/place-text.ts'
+import { placeText } from '../../api/place-text.ts'
 import { type WatchedUpdate, watchedUpdate } from '../updates/watched-update.ts'
 
 /** A complete message of a private chat, so that no framework fails on it. */
@@ -64,7 +64,7 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
       return ''
     } catch (error) {
       result.say('')
-      throw error instanceof Error ? new Error(withPlace(error.message, update.value)) : error
+      throw error instanceof Error ? new Error(placeText(error.message, update.value)) : error
     }
   }
   const form = callForm(

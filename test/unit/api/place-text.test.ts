@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withPlace } from '../../../src/api/place-text.ts'
+import { placeText } from '../../../src/api/place-text.ts'
 
 function says(message: string, sent: string, said: string): void {
-  assert.equal(withPlace(`Bad Request: update: ${message}`, sent), `Bad Request: update: ${said}`)
+  assert.equal(placeText(`Bad Request: update: ${message}`, sent), `Bad Request: update: ${said}`)
 }
 
 test('the place of an error in a text is its line and column, and what was found is said in words', () => {
@@ -46,6 +46,6 @@ test('the place of an error in a text is its line and column, and what was found
 
 test('a message that names no byte stays as it is', () => {
   for (const message of ['update: expected an object', 'at byte 7', '']) {
-    assert.equal(withPlace(message, '{}'), message)
+    assert.equal(placeText(message, '{}'), message)
   }
 })
