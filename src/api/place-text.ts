@@ -3,7 +3,7 @@
  */
 
 /** For example `expected a key or "}" at byte 13, got the end: more`. */
-const atByte = / at byte (\d{1,10})(?:, got (.*?))?(?=: |\.?$)/
+const atByte = / at byte (\d{1,10})(?:, got (.[^:.]{0,40}))?/
 
 /** The tokens of JSON in words; what is not here is understood as it is. */
 const words: Readonly<Record<string, string>> = {
