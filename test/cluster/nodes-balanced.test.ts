@@ -31,7 +31,7 @@ import { until } from '../support/kit/until.ts'
 const world = databaseWorld()
 const beforeMs = 1_000
 const afterMs = 2_000
-const pauseMs = 20
+const pauseMs = 50
 const pollTimeoutS = 5
 const settledMsMax = 60_000
 

@@ -20,7 +20,7 @@ import { until } from '../kit/until.ts'
 /** Of one bot. */
 const pushers = 2
 /** Enough that the machine has CPU left for what happens to the servers. */
-const pauseMs = 20
+const pauseMs = 50
 const pollTimeoutS = 2
 const settledMsMax = 60_000
 
