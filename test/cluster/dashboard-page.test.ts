@@ -18,6 +18,7 @@ import {
   picture,
   registerFailing,
 } from '../support/programs/dashboard.ts'
+import { onlyWithAll } from '../support/kit/drawn-runs.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
@@ -407,7 +408,9 @@ test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
   await page.getByText('No dead letters.').waitFor()
 })
 
-test('everything can be reached with the keyboard', { skip }, async (t) => {
+test('everything can be reached with the keyboard', {
+  skip: obstacle ?? onlyWithAll('each view is looked through for what assistive technology needs'),
+}, async (t) => {
   const { page, server } = await openPage(t)
   // The field gets the focus when the page has found that there is no session.
   await page.locator('input:focus').waitFor()
@@ -490,7 +493,9 @@ async function pushIsSeen(page: Page): Promise<boolean> {
   )
 }
 
-test('the page goes on while a worker is killed and during a reload', { skip }, async () => {
+test('the page goes on while a worker is killed and during a reload', {
+  skip: obstacle ?? onlyWithAll('another test has the server away, which is harder'),
+}, async () => {
   const { page, server } = await openOverview()
   const ids = [firstId, firstId + 1, firstId + 2, firstId + 3]
   for (const disturb of [
@@ -528,7 +533,9 @@ test('a bot that is not registered has a page that says so and offers nothing', 
   }
 })
 
-test('a key is made, shown once, used to log in, rotated and revoked', { skip }, async (t) => {
+test('a key is made, shown once, used to log in, rotated and revoked', {
+  skip: obstacle ?? onlyWithAll('cluster/keys-life.test.ts does so with calls'),
+}, async (t) => {
   const { page, server } = await openPage(t, { bypassCSP: true })
   await logInToBots({ page, server })
   await page.getByRole('link', { name: 'Keys' }).click()
