@@ -80,6 +80,8 @@ test('an added type goes through push, filter, poll, webhook, dead letter, expor
         left: null,
         attempts: null,
         last_error: null,
+        subject: null,
+        waits_for: null,
       },
     )
     await server.call(token, 'getUpdates', { offset: body.result[0].update_id + 1 })

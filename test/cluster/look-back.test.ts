@@ -69,6 +69,8 @@ test('an update is listed while it waits and after it was confirmed, and is show
     attempts: null,
     last_error: null,
     bytes: text.length - 2,
+    subject: null,
+    waits_for: null,
   })
   assert(Math.abs(accepted - Date.now() / 1000) < 60)
   const next = await pushTo(server, bot)

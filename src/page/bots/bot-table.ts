@@ -3,6 +3,7 @@
  * others, so 100,000 bots cost as much as 50: with 52,000 on the server, the page took 4 MB and 1,070 nodes, also after 5,000 rows
  * were scrolled past, and a search answered within 0.5 s. Screen readers get the true number and position of each row.
  */
+import { botColumns } from '../elements/bot-columns.ts'
 import { badgeElement, timeElement } from '../elements/page-part.ts'
 import { BotList, type BotListQuery, type RowRange, visibleRows } from './bot-list.ts'
 import {
@@ -16,7 +17,6 @@ import { buttonElement, cardElement, element, scrollElement } from '../elements/
 import { formatAge, formatCount, isLate, shardsText } from '../elements/format.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { fillField, searchField } from '../elements/fields.ts'
-import { botHash } from '../frame/page-route.ts'
 import type { ListedBotShape } from '../frame/shapes.ts'
 import { arriving } from '../elements/waiting.ts'
 import { statusLine } from '../elements/messages.ts'
@@ -47,9 +47,10 @@ interface BotColumn extends Column<ListedBotShape> {
   readonly sort?: BotListQuery['sort']
 }
 
+const [nameColumn, idColumn] = botColumns<ListedBotShape>()
 const columnsOf = (clock: PageContext['clock']): readonly BotColumn[] => [
-  { title: 'Bot', sort: 'id', cell: linkOf },
-  { title: 'Name', style: 'name', isHead: true, isPlain: true, cell: nameOf, hint: fullNameOf },
+  nameColumn,
+  { ...idColumn, sort: 'id' },
   { title: 'State', style: 'state', isPlain: true, cell: healthOf },
   { title: 'Pending', sort: 'pending', style: 'number', cell: (bot) => formatCount(bot.pending) },
   {
@@ -267,22 +268,8 @@ function spacer(colspan: number): HTMLElement {
   return element('tr', { class: 'spacer', 'aria-hidden': 'true' }, cell)
 }
 
-function linkOf({ bot_id: id }: ListedBotShape): HTMLElement {
-  const href = botHash({ botId: `${id}`, isTest: false })
-  return element('a', { href, 'data-bot': id, class: 'row-link' }, `${id}`)
-}
-
-function nameOf(bot: ListedBotShape): readonly (HTMLElement | string)[] {
-  return [bot.first_name, element('span', { class: 'faint' }, ` @${bot.username}`)]
-}
-
 function oldestOf({ oldest_age: ageS }: ListedBotShape): HTMLElement | string {
   return isLate(ageS) ? element('span', { class: 'degraded' }, formatAge(ageS)) : formatAge(ageS)
-}
-
-/** A long name is cut in its cell. */
-function fullNameOf({ first_name: name, username }: ListedBotShape): string {
-  return `${name} @${username}`
 }
 
 function healthOf({ paused, health, mode }: ListedBotShape): HTMLElement | string {

@@ -2,8 +2,8 @@
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { formatCount, shardsText } from '../elements/format.ts'
+import { botColumns } from '../elements/bot-columns.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import { botHash } from '../frame/page-route.ts'
 import type { AllDeadReasonsShape, ListedBotShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
 import {
@@ -18,14 +18,7 @@ const pauseMs = 5_000
 const shownMax = 100
 
 const columns: readonly Column<ListedBotShape>[] = [
-  { title: 'Bot', cell: linkOf },
-  {
-    title: 'Name',
-    style: 'name',
-    isHead: true,
-    isPlain: true,
-    cell: (bot) => [bot.first_name, element('span', { class: 'faint' }, ` @${bot.username}`)],
-  },
+  ...botColumns<ListedBotShape>('dead-letters'),
   { title: 'Dead letters', style: 'number', cell: (bot) => formatCount(bot.dead_letters) },
   { title: 'Pending', style: 'number', cell: ({ pending }) => formatCount(pending) },
 ]
@@ -101,9 +94,4 @@ function totalText(total: number, bots: number): string {
   const letters = lettersText(total)
   if (bots === shownMax) return `${letters}. The ${formatCount(bots)} bots with the most:`
   return `${letters} in all queues.`
-}
-
-function linkOf({ bot_id: id }: ListedBotShape): HTMLElement {
-  const href = botHash({ botId: `${id}`, isTest: false }, 'dead-letters')
-  return element('a', { href, class: 'row-link' }, `${id}`)
 }

@@ -1,6 +1,6 @@
 /** The calls that changed something, the last ones first. */
 import { changeText } from '../../api/change-text.ts'
-import { badgeElement, botLink, timeElement } from '../elements/page-part.ts'
+import { badgeElement, botLink, factList, timeElement } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import {
   buttonElement,
@@ -9,9 +9,9 @@ import {
   type Child,
   element,
 } from '../elements/element.ts'
-import type { PageInput } from '../frame/page-calls.ts'
+import { changingCalls, type PageInput } from '../frame/page-calls.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
-import { searchField } from '../elements/fields.ts'
+import { fillField, searchField } from '../elements/fields.ts'
 import type { RecordedCallShape } from '../frame/shapes.ts'
 import { statusLine } from '../elements/messages.ts'
 import { waitingFor } from '../elements/waiting.ts'
@@ -38,7 +38,9 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   const filters = auditFilters(query, () => ask())
   const first = buttonElement('First page', () => turn(undefined), { style: 'quiet' })
   const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
-  const table = dataTable('Audit', columnsOf(clock))
+  const table = dataTable('Audit', columnsOf(clock), {
+    more: { keyOf: ({ id }) => id, detailOf: detailsOf },
+  })
   const withKeys = keyNamer(api)
 
   async function refresh(): Promise<string> {
@@ -128,24 +130,33 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
     value: query.get('bot'),
     onchange,
   })
-  const operation = element('input', { autocomplete: 'off', placeholder: 'removeBot', onchange })
+  const asked = query.get('operation') ?? ''
+  const operation = element(
+    'select',
+    { onchange },
+    element('option', { value: '' }, 'All calls'),
+    // One that the page itself never makes comes from a link.
+    ...[...new Set([...changingCalls, ...(asked === '' ? [] : [asked])])]
+      .toSorted()
+      .map((each) => element('option', { value: each }, each)),
+  )
+  fillField(operation, asked)
   const {
     root: ofKey,
     input: key,
     note: noteOfKey,
   } = searchField({ label: 'Key', placeholder: 'id, or admin', value: query.get('key'), onchange })
-  operation.value = query.get('operation') ?? ''
   const address = (): Readonly<Record<'bot' | 'operation' | 'key', string>> => ({
     bot: bot.value.trim(),
-    operation: operation.value.trim(),
+    operation: operation.value,
     key: key.value.trim(),
   })
   return {
     fields: [root, element('label', {}, 'Call', operation), ofKey],
     selection() {
-      const asked = address()
-      const isWrong = !/^\d{0,16}$/.test(asked.bot)
-      const isWrongKey = !/^(?:admin|[0-9a-f]{16})?$/.test(asked.key)
+      const chosen = address()
+      const isWrong = !/^\d{0,16}$/.test(chosen.bot)
+      const isWrongKey = !/^(?:admin|[0-9a-f]{16})?$/.test(chosen.key)
       noteOfKey(
         isWrongKey ? 'A key is found by its id, which the page of keys has, or by admin.' : '',
         isWrongKey,
@@ -158,9 +169,9 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
       )
       if (isWrong || isWrongKey) return undefined
       return {
-        bot: asked.bot === '' ? undefined : Number(asked.bot),
-        operation: asked.operation || undefined,
-        key: asked.key || undefined,
+        bot: chosen.bot === '' ? undefined : Number(chosen.bot),
+        operation: chosen.operation || undefined,
+        key: chosen.key || undefined,
       }
     },
     address,
@@ -170,8 +181,8 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
 function columnsOf(clock: PageContext['clock']): readonly Column<AuditRow>[] {
   return [
     { title: 'Time', isPlain: true, cell: ({ time }) => timeElement(clock, time) },
-    { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
-    { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
+    { title: 'Key', cell: keyOf },
+    { title: 'Call', cell: ({ operation }) => operation },
     { title: 'About', cell: aboutOf, hint: aboutHint, style: 'wrap' },
     { title: 'Changes', isPlain: true, cell: changesOf, style: 'wrap' },
     {
@@ -180,8 +191,19 @@ function columnsOf(clock: PageContext['clock']): readonly Column<AuditRow>[] {
       isPlain: true,
       cell: ({ result }) => badgeElement(result, result === 'ok' ? 'healthy' : 'failing'),
     },
-    { title: 'Request', cell: (call) => call.request_id, style: 'request faint' },
   ]
+}
+
+/** What a log or another list knows a call by. */
+function detailsOf({ call, request_id: request, key_id: key, on_key: on }: AuditRow): Child {
+  const facts = factList()
+  facts.show([
+    ['Call', call],
+    ['Request', request],
+    ...(key === null ? [] : [['Key', key] as const]),
+    ...(on === null ? [] : [['About key', on] as const]),
+  ])
+  return facts.root
 }
 
 /** A key that has ended has no name any more. */

@@ -1,10 +1,11 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
-import { badgeElement, botLink, timeElement, updateLink } from '../elements/page-part.ts'
+import { badgeElement, timeElement, updateLink } from '../elements/page-part.ts'
 import { type Column, dataTable, emptyState } from '../elements/data-table.ts'
 import { cardElement, type Child, element } from '../elements/element.ts'
-import { fillField } from '../elements/fields.ts'
+import { fillField, searchField } from '../elements/fields.ts'
 import { formatCount } from '../elements/format.ts'
 import { pageCall, type PageInput } from '../frame/page-calls.ts'
+import { botHash } from '../frame/page-route.ts'
 import type { PageContext, PageView } from '../frame/page-context.ts'
 import { serverEvents } from '../frame/server-events.ts'
 import { statusLine } from '../elements/messages.ts'
@@ -39,6 +40,8 @@ const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
 const types = Object.keys(tones).filter((name): name is EventType => name in tones)
 /** Chosen: several screens; a longer past is for programs. */
 const shownMax = 200
+/** So many events are looked through for those of one bot: all that the server keeps. */
+const searchedMax = 10_000
 
 const refusedText = 'The server refused to show its events. Trying again…'
 const connectedText = 'Live: new events appear at the top.'
@@ -69,6 +72,12 @@ export function eventsView(context: PageContext): PageView {
     ...types.map((each) => element('option', { value: each }, each)),
   )
   fillField(type, query.get('type'))
+  const { root: searched, input: bot } = searchField({
+    label: 'Bot',
+    placeholder: 'Id or username',
+    value: query.get('bot'),
+    onchange: () => restart(),
+  })
   const state = statusLine('faint')
   const none = emptyState({
     title: 'Nothing has happened.',
@@ -91,12 +100,16 @@ export function eventsView(context: PageContext): PageView {
   }
   const add = (data: string): void => {
     const event: ShownEvent = JSON.parse(data)
+    if (!isOf(event, bot.value)) return
     events = [event, ...events].slice(0, shownMax)
     show()
   }
   const chosen = (): EventType | undefined => types.find((each) => each === type.value)
   const stream = serverEvents(context, {
-    targetOf: () => pageCall('followEvents', { query: { last: shownMax, type: chosen() } }).target,
+    targetOf() {
+      const last = bot.value.trim() === '' ? shownMax : searchedMax
+      return pageCall('followEvents', { query: { last, type: chosen() } }).target
+    },
     say,
     connectedText,
     refusedText,
@@ -109,11 +122,11 @@ export function eventsView(context: PageContext): PageView {
     },
   })
   const restart = (): void => {
-    keepQuery({ type: type.value })
+    keepQuery({ type: type.value, bot: bot.value.trim() })
     stream.restart()
     show()
   }
-  const controls = [element('label', {}, 'Type', type), state.root]
+  const controls = [searched, element('label', {}, 'Type', type), state.root]
   const root = element(
     'div',
     {},
@@ -143,8 +156,7 @@ function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {
       isPlain: true,
       cell: (event) => badgeElement(event.type, tones[event.type]),
     },
-    { title: 'What happened', isPlain: true, cell: ({ text }) => text, style: 'wrap' },
-    { title: 'Bot', cell: botLinkOf },
+    { title: 'What happened', isPlain: true, cell: textOf, style: 'wrap' },
     { title: 'Update', cell: updateLinkOf },
     { title: 'Node', cell: ({ node }) => node ?? '–' },
   ]
@@ -154,6 +166,24 @@ function updateLinkOf({ bot_id: id, test = false, update_id: update }: ShownEven
   return id === undefined ? '–' : updateLink({ botId: `${id}`, isTest: test }, update)
 }
 
-function botLinkOf(event: ShownEvent): HTMLElement | string {
-  return event.bot_id === undefined ? '–' : botLink(event.bot_id, event)
+/** Whether an event is of the bot that is typed, by the beginning of its id or username; nothing is any bot. */
+function isOf({ bot_id: id, username = '' }: ShownEvent, typed: string): boolean {
+  const wanted = typed.trim().replace(/^@/, '').toLowerCase()
+  if (wanted === '') return true
+  return (
+    id !== undefined && [`${id}`, username.toLowerCase()].some((each) => each.startsWith(wanted))
+  )
+}
+
+/** The sentence of an event, in which the bot, which it names once, leads to its page. */
+function textOf(event: ShownEvent): readonly Child[] {
+  const { text, bot_id: id, username, test = false } = event
+  if (id === undefined) return [text]
+  const named = `bot ${id}${username === undefined ? '' : ` (@${username})`}`
+  const at = text.toLowerCase().indexOf(named.toLowerCase())
+  const href = botHash({ botId: `${id}`, isTest: test })
+  const name = username === undefined ? `bot ${id}` : `@${username}`
+  const link = element('a', { href, class: 'row-link', title: `bot ${id}` }, name)
+  if (at < 0) return [text, ' ', link]
+  return [text.slice(0, at), link, text.slice(at + named.length)]
 }

@@ -1,4 +1,8 @@
 /** What the server's counters say: the sums of /metrics, and rates per second. */
+
+/** Chosen: a failing webhook is tried again after seconds to minutes; a rate of a single second is nearly always 0. */
+const windowMs = 60_000
+
 /** Counters by their names, at one moment. */
 export interface CounterSample<Name extends string> {
   readonly atMs: number
@@ -10,25 +14,29 @@ export type Rates<Name extends string> = Readonly<Record<Name, number | null>>
 
 /**
  * Turns counters into rates per second. Counters of workers only grow, but a value may come from another node or follow a
- * restart; a counter that went down has no rate for that moment.
+ * restart: where one went down, all begin again.
  */
 export class RateMeter<Name extends string> {
   readonly #names: readonly Name[]
-  #last: CounterSample<Name> | undefined
+  /** Oldest first: those of the last minute, and one before them. */
+  #samples: CounterSample<Name>[] = []
 
   constructor(names: readonly Name[]) {
     this.#names = names
   }
 
-  /** Returns the rates since the last sample. */
+  /** Returns the rates of the last minute, or since the first sample. */
   add(sample: CounterSample<Name>): Rates<Name> {
-    const last = this.#last
-    this.#last = sample
-    const seconds = last === undefined ? 0 : (sample.atMs - last.atMs) / 1_000
-    const rateOf = (name: Name): number | null => {
-      const grown = sample.counts[name] - (last?.counts[name] ?? 0)
-      return seconds > 0 && grown >= 0 ? grown / seconds : null
-    }
+    const isAgain = this.#names.some(
+      (name) => sample.counts[name] < (this.#samples.at(-1)?.counts[name] ?? 0),
+    )
+    if (isAgain) this.#samples = []
+    const from = this.#samples.findLastIndex(({ atMs }) => atMs <= sample.atMs - windowMs)
+    this.#samples = [...this.#samples.slice(Math.max(from, 0)), sample]
+    const [first = sample] = this.#samples
+    const seconds = (sample.atMs - first.atMs) / 1_000
+    const rateOf = (name: Name): number | null =>
+      seconds > 0 ? (sample.counts[name] - first.counts[name]) / seconds : null
     const rates = Object.fromEntries(this.#names.map((name) => [name, rateOf(name)]))
     // Object.fromEntries forgets the names.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion

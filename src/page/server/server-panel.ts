@@ -13,12 +13,12 @@ import { statusLine } from '../elements/messages.ts'
 import type { Waiting } from '../elements/waiting.ts'
 
 const pauseMs = 1_000
-/** The rates, and in which tile each is shown. */
+/** The rates of the last minute, and in which tile each is shown. What fails is tried again after minutes: its unit is one. */
 const rateKinds = [
-  { rate: 'push', tile: 'Pushed / s' },
-  { rate: 'poll', tile: 'Polled / s' },
-  { rate: 'deliver', tile: 'Delivered / s' },
-  { rate: 'errors', tile: 'Errors / s' },
+  { rate: 'push', tile: 'Pushed / s', unitS: 1 },
+  { rate: 'poll', tile: 'Polled / s', unitS: 1 },
+  { rate: 'deliver', tile: 'Delivered / s', unitS: 1 },
+  { rate: 'errors', tile: 'Errors / min', unitS: 60 },
 ] as const
 const rateNames = rateKinds.map(({ rate }) => rate)
 type RateName = (typeof rateNames)[number]
@@ -88,7 +88,12 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
     ['Longest wait', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
     ['Dead letters', letters, ({ summary }) => formatCount(summary?.dead_letters)],
     ...rateKinds.map(
-      ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
+      ({ rate, tile, unitS }): Tile => [
+        tile,
+        plainValue(),
+        ({ rates: { [rate]: perSecond } }) =>
+          formatRate(perSecond === null ? null : perSecond * unitS),
+      ],
     ),
   ]
   const show = (data: TileData): void => {

@@ -20,3 +20,12 @@ test('a counter that began again has no rate once', () => {
   assert.deepEqual(meter.add({ atMs: 2_000, counts: { push: 10 } }), { push: null })
   assert.deepEqual(meter.add({ atMs: 3_000, counts: { push: 15 } }), { push: 5 })
 })
+
+test('a failure of half a minute ago is in the rate, and one of two minutes ago is not', () => {
+  const meter = new RateMeter(['errors'])
+  meter.add({ atMs: 0, counts: { errors: 0 } })
+  meter.add({ atMs: 1_000, counts: { errors: 6 } })
+  assert.deepEqual(meter.add({ atMs: 30_000, counts: { errors: 6 } }), { errors: 0.2 })
+  meter.add({ atMs: 90_000, counts: { errors: 6 } })
+  assert.deepEqual(meter.add({ atMs: 121_000, counts: { errors: 6 } }), { errors: 0 })
+})
