@@ -101,7 +101,7 @@ test('a wrong key is refused, and the right one is kept nowhere in the page', {
 /** The pages beside the overview and the activity of a bot, and what each shows when it is whole. */
 const otherPages = [
   // The head of a bot is shorter beside its activity, so that tab is left for another view first.
-  ['audit', 'setLimits'],
+  ['audit', 'admin key'],
   [`bots/${brokenId}/dead-letters`, '1 dead letter'],
   [`bots/${brokenId}/try`, 'Connected: new updates appear here.'],
   [`bots/${brokenId}/settings`, 'Deliveries are not signed.'],
