@@ -65,19 +65,7 @@ interface ShownEvent {
 export function eventsView(context: PageContext): PageView {
   const { atEnd, clock, query, keepQuery } = context
   let events: readonly ShownEvent[] = []
-  const type = element(
-    'select',
-    { onchange: () => restart() },
-    element('option', { value: '' }, 'All types'),
-    ...types.map((each) => element('option', { value: each }, each)),
-  )
-  fillField(type, query.get('type'))
-  const { root: searched, input: bot } = searchField({
-    label: 'Bot',
-    placeholder: 'Id or username',
-    value: query.get('bot'),
-    onchange: () => restart(),
-  })
+  const { fields, type, bot } = eventFilters(query, () => restart())
   const state = statusLine('faint')
   const none = emptyState({
     title: 'Nothing has happened.',
@@ -126,20 +114,42 @@ export function eventsView(context: PageContext): PageView {
     stream.restart()
     show()
   }
-  const controls = [searched, element('label', {}, 'Type', type), state.root]
   const root = element(
     'div',
     {},
     element('div', { class: 'heading' }, element('h1', {}, 'Events')),
     cardElement(
       'What happened',
-      element('div', { class: 'controls' }, ...controls),
+      element('div', { class: 'controls' }, ...fields, state.root),
       waiting.root,
       none,
       table.root,
     ),
   )
   return { title: 'Events', root }
+}
+
+interface EventFilters {
+  readonly fields: readonly HTMLElement[]
+  readonly type: HTMLSelectElement
+  readonly bot: HTMLInputElement
+}
+
+function eventFilters(query: URLSearchParams, onchange: () => void): EventFilters {
+  const type = element(
+    'select',
+    { onchange },
+    element('option', { value: '' }, 'All types'),
+    ...types.map((each) => element('option', { value: each }, each)),
+  )
+  fillField(type, query.get('type'))
+  const { root, input: bot } = searchField({
+    label: 'Bot',
+    placeholder: 'Id or username',
+    value: query.get('bot'),
+    onchange,
+  })
+  return { fields: [root, element('label', {}, 'Type', type)], type, bot }
 }
 
 function missedText(data: string): string {
