@@ -134,6 +134,21 @@ test('a bot is found by its id, names and the host of its webhook, and Enter ope
   }
 })
 
+test('a search finds bots of all workers by a word of their names', { skip }, async (t) => {
+  const { page, server } = await openPage(t)
+  const ids = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006]
+  for (const id of ids) {
+    const bot = { bot_id: id, first_name: `Corner Bakery ${id}`, username: 'x_bot' }
+    assert.equal((await server.admin('POST', '/v1/bots', bot)).status, 200)
+  }
+  await page.getByLabel('Search', { exact: true }).fill('baKER')
+  await page.getByText('6 bots.', { exact: true }).waitFor()
+  for (const id of ids) {
+    await page.getByRole('link', { name: `Corner Bakery ${id}`, exact: true }).waitFor()
+  }
+  assert.match(page.url(), /#\/\?search=baKER$/)
+})
+
 test('Enter before the answer opens what the present text finds', { skip }, async (t) => {
   const { page } = await openPage(t)
   await page.keyboard.press('/')
