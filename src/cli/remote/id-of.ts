@@ -3,7 +3,7 @@ import { declareOperations } from '../../api/operation.ts'
 import { listedPerPageMax } from '../../api/limits.ts'
 import * as is from '../../api/words.ts'
 import { ConfigError, shown } from '../../config/config.ts'
-import { anyText, type Kind, wholeNumber } from '../../config/config-values.ts'
+import { anyText, type Kind, listOf, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../kit/limits.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import { tellIncomplete } from '../output/print-result.ts'
@@ -23,6 +23,18 @@ export const botKind: Kind<number | string> = {
 
 /** The id of a key of the API, or its name, which `idOf` turns into the id. */
 export const keyKind: Kind<string> = { ...anyText, expected: 'the id or the name of a key' }
+
+/** Ids of bots, or their usernames, which `idOf` turns into ids. */
+export const botsKind: Kind<readonly (number | string)[]> = listOf(botKind, 1)
+
+/** The word for the admin key, which has no id. */
+const adminKey = 'admin'
+
+/** As `keyKind`, or the admin key. */
+export const keyOrAdminKind: Kind<string> = {
+  ...keyKind,
+  expected: `${keyKind.expected}, or ${adminKey}`,
+}
 
 /** What is read here of two calls whose rows are those of features, which commands of all features stand above. */
 const lists = declareOperations('bots', {
@@ -58,7 +70,19 @@ export async function idOf(
   value: unknown,
 ): Promise<unknown> {
   if (kind === botKind) return typeof value === 'string' ? botIdOf(call, value) : value
-  return kind === keyKind ? keyIdOf(call, String(value)) : value
+  if (kind === botsKind && Array.isArray(value)) return botIdsOf(call, value)
+  if (kind === keyOrAdminKind && value === adminKey) return value
+  return kind === keyKind || kind === keyOrAdminKind ? keyIdOf(call, String(value)) : value
+}
+
+/** One after the other: a server is asked once for each username. A bot that is named twice counts once. */
+async function botIdsOf(
+  call: CommandCall,
+  bots: readonly (number | string)[],
+): Promise<readonly number[]> {
+  const ids = new Set<number>()
+  for (const bot of bots) ids.add(await botIdOf(call, bot))
+  return [...ids]
 }
 
 /** @returns the id of the bot with this username; a number is an id already */

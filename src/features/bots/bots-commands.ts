@@ -11,6 +11,7 @@ import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import type { View } from '../../cli/output/view.ts'
 import { fieldCell, fieldOf, type FieldPair, fieldPairs } from '../../cli/remote/cells.ts'
 import type { ResultOf } from '../../api/operation.ts'
+import { nextSteps } from '../../cli/next-steps.ts'
 import { fileText } from '../../cli/remote/file-text.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printResult, tell } from '../../cli/output/print-result.ts'
@@ -178,22 +179,8 @@ function botLines(bot: BotState, view: View): readonly string[] {
     ...pollingPairs(bot, nowMs),
     ...testPairs(test, nowMs),
   ]
-  const next = view.texts(nextSteps(bot))
+  const next = view.texts(nextSteps(bot, `${bot.bot_id}`))
   return [...underSentence(healthSentence(bot), view, view.pairs(pairs)), ...next]
-}
-
-/** The healths of a webhook whose endpoint does not take what is sent. */
-const refusing: ReadonlySet<string | null> = new Set(['failing', 'degraded'])
-
-/** Returns what to do about a webhook that does not take updates; the check says how to mend what it finds. */
-export function nextSteps(bot: BotState, isTest = false): readonly string[] {
-  const { health, webhook_host: host } = isTest ? bot.test : bot
-  if (host === null || !refusing.has(health)) return []
-  const who = `${bot.bot_id}${isTest ? ' --test' : ''}`
-  return [
-    '',
-    `next: postbote webhook check ${who} (what to mend), postbote attempts ${who} --bodies (what the endpoint has answered)`,
-  ]
 }
 
 function testPairs(test: BotState['test'], nowMs: number | undefined): readonly FieldPair[] {

@@ -2,7 +2,8 @@
 import { anyText, path } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { botOperations } from './bot-operations.ts'
-import { healthSentence, nextSteps } from './bots-commands.ts'
+import { healthSentence } from './bots-commands.ts'
+import { nextSteps } from '../../cli/next-steps.ts'
 import { webhookOperations } from './webhook-operations.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { fileText, standardInput } from '../../cli/remote/file-text.ts'
@@ -71,10 +72,10 @@ export const webhookCommands: readonly ParsedCommand[] = [
       printResult(call, result, (webhook, view) => {
         const lines = resultLines(webhookOperations.getWebhook, webhook, view)
         if (bot === undefined) return lines
-        const isTest = input.query?.test
+        const isTest = input.query?.test ?? false
         return [
           ...underSentence(webhookSentence(bot, webhook, isTest), view, lines),
-          ...view.texts(nextSteps(bot, isTest)),
+          ...view.texts(nextSteps(isTest ? bot.test : bot, `${id}${isTest ? ' --test' : ''}`)),
         ]
       })
     },

@@ -8,6 +8,7 @@ import type { CommandCall } from '../../cli/commands/command-call.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
 import { madeResult, printResult, tellIncomplete, tellMore } from '../../cli/output/print-result.ts'
 import type { View } from '../../cli/output/view.ts'
+import { nextStepsOfAll } from '../../cli/next-steps.ts'
 import { ProgressBar } from '../../cli/output/progress-bar.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { CallRefusedError, type RemoteApi } from '../../cli/remote/remote-api.ts'
@@ -82,6 +83,7 @@ async function list(
   const result = await readBots(await privateApiOf(call), query)
   const { bots } = result
   printResult(call, madeResult(result), botLines)
+  if (query.state !== undefined) tellNext(call, bots)
   tellIncomplete(result)
   if (bots.length < query.limit) return
   tellMore(
@@ -112,10 +114,15 @@ async function listProblems(call: CommandCall, query: BotQuery): Promise<void> {
       ? ['no bot needs attention']
       : botLines({ bots }, view),
   )
+  tellNext(call, result.bots)
   tellIncomplete(result)
   if (result.bots.length < limit) return
   const how = limit < listedPerPageMax ? 'raise --limit' : 'list each state by --state'
   tellMore(call, `there may be more bots: ${how}`)
+}
+
+function tellNext(call: CommandCall, bots: BotPage['bots']): void {
+  for (const text of nextStepsOfAll(bots)) tellMore(call, text)
 }
 
 /** Those with the oldest updates first. */

@@ -1,7 +1,7 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. `postbote audit`: what was changed with them. */
 import type { ResultOf } from '../../api/operation.ts'
 import type { ParsedCommand } from '../../cli/commands/command-row.ts'
-import { botKind } from '../../cli/remote/id-of.ts'
+import { botKind, botsKind, keyOrAdminKind } from '../../cli/remote/id-of.ts'
 import { privateApiOf } from '../../cli/remote/private-api-of.ts'
 import { printCall, remoteCommand } from '../../cli/remote/remote-command.ts'
 import { resultLines } from '../../cli/remote/result-lines.ts'
@@ -36,8 +36,9 @@ export const keysCommands: readonly ParsedCommand[] = [
     fields: {
       scopes: { sentence: 'What the key may do.' },
       bots: {
+        kind: botsKind,
         defaultShown: 'all bots',
-        sentence: 'Ids of the only bots that the key is for, at most 1,000.',
+        sentence: 'Ids or @usernames of the only bots that the key is for, at most 1,000.',
       },
       updates_per_second: {
         defaultShown: 'no limit',
@@ -73,7 +74,11 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
   fields: {
     since: { defaultShown: 'all that is kept' },
     until: { defaultShown: 'now' },
-    key: { defaultShown: 'all keys', sentence: 'Only calls of the key with this id, or of admin.' },
+    key: {
+      kind: keyOrAdminKind,
+      defaultShown: 'all keys',
+      sentence: 'Only calls of the key with this id or name, or of admin.',
+    },
     operation: {
       defaultShown: 'all operations',
       sentence: 'Only calls of this operation, such as removeBot.',

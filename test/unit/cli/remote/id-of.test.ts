@@ -7,7 +7,14 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
 import { configOf } from '../../../../src/cli/commands/run-command.ts'
-import { botKind, idOf, keyKind } from '../../../../src/cli/remote/id-of.ts'
+import {
+  botKind,
+  botsKind,
+  idOf,
+  keyKind,
+  keyOrAdminKind,
+} from '../../../../src/cli/remote/id-of.ts'
+import type { Kind } from '../../../../src/config/config-values.ts'
 import { commandTable } from '../../../../src/modules/command-table.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
@@ -51,6 +58,22 @@ test('a key may be named by its name, if one key has it', async (t) => {
   await assert.rejects(find(keyKind, 'twin'), /more than one key .* 1111111111111111, 2{16}$/)
 })
 
+test('a key is made for bots by their usernames, each once, and calls are found by the name of a key', async (t) => {
+  const find = await finder(t)
+  assert.deepEqual(await find(botsKind, '@shop_bot,102,101'), [101, 102])
+  await assert.rejects(find(botsKind, '102,@nobody'), /no bot has the username @nobody/)
+  assert.equal(await find(keyOrAdminKind, 'ci'), '6ee03515c86a5bd8')
+  assert.equal(await find(keyOrAdminKind, 'admin'), 'admin')
+  for (const [command, option, kind] of [
+    ['keys create', 'bots', botsKind],
+    ['audit', 'key', keyOrAdminKind],
+  ] as const) {
+    const row = commandTable.find(({ name }) => name === command)
+    assert(row?.kind === 'parsed')
+    assert.equal(row.options.find(({ name }) => name === option)?.kind, kind, command)
+  }
+})
+
 test('every command about a bot takes its username, and says so of a name without @', () => {
   const rows = commandTable.flatMap((row) =>
     row.kind === 'parsed' && row.arguments[0]?.name === '<bot_id>' ? [row] : [],
@@ -68,7 +91,7 @@ test('every command about a bot takes its username, and says so of a name withou
 async function finder(
   t: TestContext,
   listed: typeof bots = bots,
-): Promise<(kind: typeof botKind | typeof keyKind, text: string) => Promise<unknown>> {
+): Promise<(kind: Kind<unknown>, text: string) => Promise<unknown>> {
   const server = createServer((request, response) => {
     // A search also finds words of names and of hosts, so that a page of it may lack a bot.
     const isBots = request.url?.startsWith('/v1/bots?prefix=') === true
