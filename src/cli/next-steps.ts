@@ -1,6 +1,6 @@
 /** What commands say to do next about bots in trouble. Pure. */
 import {
-  adviceText,
+  troubleAdvice,
   type TroubleCause,
   troubleCauseOf,
   troubleCommand,
@@ -30,7 +30,7 @@ export function nextSteps(facts: Facts, queue: string): readonly string[] {
   if (cause === undefined) return []
   const command = troubleCommand(cause, queue)
   const isShown = command.startsWith('postbote bots show')
-  return ['', `next: ${adviceText(cause)}`, ...(isShown ? [] : [command])]
+  return ['', `next: ${troubleAdvice(cause)}`, ...(isShown ? [] : [command])]
 }
 
 /** Returns what to do about the bots of a list, once for each cause. */
@@ -44,7 +44,7 @@ export function nextStepsOfAll(bots: readonly ListedBot[]): readonly string[] {
     if (first === undefined) return []
     const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`
     return [
-      `next for @${first.username}${more}: ${adviceText(cause)}`,
+      `next for @${first.username}${more}: ${troubleAdvice(cause)}`,
       troubleCommand(cause, `${first.bot_id}`),
     ]
   })

@@ -15,7 +15,7 @@ import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, optionTable } from './config-options.ts'
 import { isSocketPath, type Kind, path, refused } from './config-values.ts'
 import { otlpProblems } from './otlp-settings.ts'
-import { type Given, readFlags } from './read-flags.ts'
+import { type Given, optionShownMax, readFlags } from './read-flags.ts'
 
 type Rows = typeof optionTable
 type ValueOf<K> = K extends Kind<infer T> ? T : never
@@ -121,7 +121,7 @@ export function withNewOptions(earlier: Config): Config {
 /** @param prefix - what stands before each name, and is no part of what is alike */
 function meantBy(given: string, names: readonly string[], prefix = ''): string {
   if (!given.startsWith(prefix)) return ''
-  const name = given.slice(prefix.length, optionShownLengthMax)
+  const name = given.slice(prefix.length, prefix.length + optionShownMax)
   return adviceFor(
     name,
     names.map((each) => each.replace(prefix, '')),
@@ -140,7 +140,7 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     if (isServiceLink(variable, text)) continue
     const name = names.get(variable)
     if (name === undefined) {
-      const shownName = variable.slice(0, optionShownLengthMax)
+      const shownName = variable.slice(0, optionShownMax)
       const meant = meantBy(shownName, [...names.keys()], 'POSTBOTE_')
       problems.push(`${shownName}: unknown environment variable${meant}; see --help`)
     } else if (text !== '') given.set(name, { source: variable, text })
@@ -309,7 +309,7 @@ function eventsProblems(
  * An error message shows this many characters of an option's invalid value. Chosen: enough to recognize the value; a
  * pasted file does not fill the log.
  */
-const optionShownLengthMax = 100
+const valueShownMax = 100
 
 /**
  * Returns text for a message: quoted, cut, and without what looks like the password of a URL, what a terminal may act upon and
@@ -317,10 +317,7 @@ const optionShownLengthMax = 100
  */
 export function shown(text: string): string {
   const harmless = text.replace(/\/\/[^/\s]*@/g, '//***@')
-  const cut =
-    harmless.length > optionShownLengthMax
-      ? `${harmless.slice(0, optionShownLengthMax)}...`
-      : harmless
+  const cut = harmless.length > valueShownMax ? `${harmless.slice(0, valueShownMax)}...` : harmless
   return visibleJson(JSON.stringify(cut))
 }
 

@@ -21,7 +21,7 @@ export interface FlagRules {
 }
 
 /** So much is shown of what looks like an option. Chosen: twice the longest one. */
-const optionShownMax = 64
+export const optionShownMax = 64
 
 type FlagToken = Extract<
   NonNullable<ReturnType<typeof parseArgs>['tokens']>[number],

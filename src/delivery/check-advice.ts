@@ -3,7 +3,7 @@ import { unreachable } from '../kit/errors.ts'
 import type { CheckStepName } from '../kit/states.ts'
 import type { Endpoint } from './endpoint/endpoint.ts'
 import { certificateFaultOf, type WebhookFailure } from './attempts/failure.ts'
-import { adviceText, causeOfStatus, type TroubleCause } from './trouble-advice.ts'
+import { troubleAdvice, causeOfStatus, type TroubleCause } from './trouble-advice.ts'
 
 /** How a check has ended. */
 export interface CheckEnd {
@@ -22,7 +22,7 @@ export function checkAdvice({ endpoint, failed, status }: CheckEnd): string {
   if (cause === 'invalid') {
     return 'Push a test update: the endpoint may refuse only the empty update of this check.'
   }
-  return adviceText(cause, { host: endpoint.host, port: `port ${endpoint.port}` })
+  return troubleAdvice(cause, { host: endpoint.host, port: `port ${endpoint.port}` })
 }
 
 function causeOf({ step, failure }: NonNullable<CheckEnd['failed']>, status: number): TroubleCause {

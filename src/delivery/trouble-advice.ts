@@ -103,7 +103,7 @@ export type TroubleCause = keyof typeof advices
 const unnamed: Place = { host: 'its host', port: 'its port' }
 
 /** Returns what to do about a cause, in one sentence. */
-export function adviceText(cause: TroubleCause, { host, port }: Place = unnamed): string {
+export function troubleAdvice(cause: TroubleCause, { host, port }: Place = unnamed): string {
   return advices[cause].text.replace('{host}', host).replace('{port}', port)
 }
 

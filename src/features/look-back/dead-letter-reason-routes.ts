@@ -91,17 +91,13 @@ async function sumAll(
 }
 
 /** A shard that cannot be read is missing. */
-async function sumShards(bots: BotRegistry): Promise<readonly ShardReasons[]> {
+function sumShards(bots: BotRegistry): Promise<readonly ShardReasons[]> {
   const shards = [...bots.bots.shards].filter(({ status }) => status === 'serving')
-  const summed: ShardReasons[] = []
-  for (const { shard, sums } of await sumInTurn(shards)) {
-    try {
-      summed.push({ ...sums, shard: shard.index, names: await namesOf(shard, sums) })
-    } catch {
-      // The shard reports that it cannot be read.
-    }
-  }
-  return summed
+  return sumInTurn(shards, async (shard, sums) => ({
+    ...sums,
+    shard: shard.index,
+    names: await namesOf(shard, sums),
+  }))
 }
 
 async function namesOf(shard: Shard, { groups }: DeadSums): Promise<readonly BotSummary[]> {

@@ -220,24 +220,27 @@ export async function sumDeadLetters(
   return end()
 }
 
-/** Sums shards one after the other, all of them together as far as one may be. Those that cannot be read are left out. */
-export async function sumInTurn<Of extends SummedShard>(
+/**
+ * Sums shards one after the other, all of them together as far as one may be. Those that cannot be read are left out.
+ *
+ * @param finish - what is made of the sums of a shard, which may read it, too
+ */
+export async function sumInTurn<Of extends SummedShard, Made>(
   shards: readonly Of[],
-): Promise<
-  readonly { readonly shard: Of; readonly sums: DeadSums & { readonly costMs: number } }[]
-> {
-  const summed = []
+  finish: (shard: Of, sums: DeadSums & { readonly costMs: number }) => Promise<Made>,
+): Promise<readonly Made[]> {
+  const made: Made[] = []
   let lettersMax = lettersSummedMax
   for (const shard of shards) {
     try {
       const sums = await sumDeadLetters(shard, { lettersMax })
       lettersMax -= sums.count
-      summed.push({ shard, sums })
+      made.push(await finish(shard, sums))
     } catch {
       // The shard reports that it cannot be read.
     }
   }
-  return summed
+  return made
 }
 
 /** Returns the next queue that has dead letters. */

@@ -111,7 +111,7 @@ test('of one letter more than a look may have, all others are summed, and the su
 
 test('the shards of a worker have one bound together', async () => {
   const shards = [shardWith(lettersSummedMax - 5), shardWith(20), shardWith(1)]
-  const summed = await sumInTurn(shards)
+  const summed = await sumInTurn(shards, (_, sums) => Promise.resolve({ sums }))
   assert.deepEqual(
     summed.map(({ sums }) => [sums.count, sums.isComplete]),
     [
