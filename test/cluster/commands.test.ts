@@ -297,6 +297,12 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
     listed.out,
     new RegExp(`\\n *${updateId} +\\S+Z +refused +message .*\\ntotal  1\\n$`),
   )
+  const groups = await postbote(server, ['dead-letters'])
+  assert.match(groups.out, /^count +bots +reason .*\n +1 +1 +refused +400 Bad Request /)
+  assert.equal(
+    groups.err.replaceAll(/\s+/g, ' '),
+    `next: postbote dead-letters list ${bot} --reason refused (each of them), postbote dead-letters replay ${bot} --all --reason refused (deliver them again) `,
+  )
   const shown = await postbote(server, ['dead-letters', 'show', bot, `${updateId}`])
   assert.ok(shown.out.endsWith('\n\n{"message":{"text":"refused","n":1}}\n'), shown.out)
   for (const action of ['replay', 'drop']) {

@@ -39,6 +39,8 @@ export interface ParsedCommand extends DocumentedCommand {
   readonly synopsis?: string
   /** The options that the error of an unknown one lists, if a mistyped one could do harm. */
   readonly onlyOptions?: string
+  /** Whether the first word of its name alone, with options at most, means it: it is where one begins. */
+  readonly isUsual?: boolean
   /** What the error of a missing argument says of the command that needs none. */
   readonly otherwise?: string
   run(call: CommandCall): Promise<void>

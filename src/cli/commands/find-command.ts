@@ -21,8 +21,12 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
     const row = rows.find((each) => each.name === name)
     if (row !== undefined) return { row, argv: argv.slice(words) }
   }
-  const [first = ''] = argv
+  const [first = '', second] = argv
   const group = commandsNamed(rows, argv)
+  const usual = group.find((row) => row.kind === 'parsed' && row.isUsual === true)
+  if (usual !== undefined && (second === undefined || isOption(second))) {
+    return { row: usual, argv: argv.slice(1) }
+  }
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
     const advice = adviceInGroup(rows, argv, actions)
@@ -40,6 +44,11 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
   }
   const what = `unknown command ${shown(first)}`
   throw new ConfigError([`${what}${meantBy(rows, argv)} See postbote help`])
+}
+
+/** The help of a group is that of all its commands. */
+function isOption(word: string): boolean {
+  return word.startsWith('--') && word !== '--help'
 }
 
 /** Returns what was probably meant by an action that the commands with this first word do not have. */

@@ -55,12 +55,15 @@ const groupFields = {
 } as const
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
-  remoteCommand(deadLetterOperations.sumAllDeadLetters, {
-    sentence: 'shows why dead letters are dead, of a bot or of all, the most first',
-    arguments: [oneOrAllBotsArgument],
-    options: [testOption],
-    run: sum,
-  }),
+  {
+    ...remoteCommand(deadLetterOperations.sumAllDeadLetters, {
+      sentence: 'shows why dead letters are dead, of a bot or of all, the most first',
+      arguments: [oneOrAllBotsArgument],
+      options: [testOption],
+      run: sum,
+    }),
+    isUsual: true,
+  },
   remoteCommand(deadLetterOperations.listDeadLetters, {
     otherwise: 'postbote dead-letters reasons shows those of all bots',
     fields: {
@@ -113,15 +116,27 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
 
 async function sum(call: CommandCall): Promise<void> {
   const bot = call.get(oneOrAllBotsArgument)
-  const { sumAllDeadLetters, sumDeadLetters } = deadLetterOperations
+  const { sumDeadLetters } = deadLetterOperations
+  if (bot === undefined) return sumAll(call)
   const api = await privateApiOf(call)
-  if (bot === undefined) {
-    printCall(call, sumAllDeadLetters, await api.call(sumAllDeadLetters, {}), {})
-    return
-  }
   const id = await botIdOf(call, bot)
   const input = { id, query: { test: call.has(testOption) } }
   printCall(call, sumDeadLetters, await api.call(sumDeadLetters, input), input)
+}
+
+/** The groups say what to ask for next: a bot and its reason. */
+async function sumAll(call: CommandCall): Promise<void> {
+  const { sumAllDeadLetters } = deadLetterOperations
+  const result = await (await privateApiOf(call)).call(sumAllDeadLetters, {})
+  printCall(call, sumAllDeadLetters, result, {})
+  const [worst] = result.value.groups
+  const [queue] = worst?.queues ?? []
+  if (worst === undefined || queue === undefined) return
+  const test = queue.test ? ' --test' : ''
+  tellMore(
+    call,
+    `next: postbote dead-letters list ${queue.bot_id}${test} --reason ${worst.reason} (each of them), postbote dead-letters replay ${queue.bot_id}${test} --all --reason ${worst.reason} (deliver them again)`,
+  )
 }
 
 /** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */

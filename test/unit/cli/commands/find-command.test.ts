@@ -25,6 +25,19 @@ test('a command of one word or two is found, and the rest are its arguments', ()
   }
 })
 
+test('a group alone, with options at most, is its usual command if it has one, and its help stays that of all', () => {
+  for (const [argv, rest] of [
+    [['dead-letters'], []],
+    [['dead-letters', '--json'], ['--json']],
+  ] as const) {
+    const found = findCommand(commandTable, argv)
+    assert.deepEqual([found.row.name, found.argv], ['dead-letters reasons', rest])
+  }
+  assert.ok(commandsAsked(commandTable, ['dead-letters', '--help']).length > 1)
+  assert.throws(() => findCommand(commandTable, ['dead-letters', 'lst']), /did you mean list\?$/)
+  assert.throws(() => findCommand(commandTable, ['dead-letters', '4711']), /: expected reasons, /)
+})
+
 test('both words of a command may come as one argument, and no argument is lost then', () => {
   const found = findCommand(commandTable, ['bots list', '--json'])
   assert.deepEqual([found.row.name, found.argv], ['bots list', ['--json']])
