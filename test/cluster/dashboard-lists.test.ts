@@ -208,6 +208,38 @@ test('keys name their bots, and the audit names keys', { skip }, async (t) => {
   await page.getByRole('heading', { level: 1, name: 'Corner Shop' }).waitFor()
 })
 
+test('a row of events names its bot once, as a link, and both lists are narrowed to a bot or a call', {
+  skip,
+}, async (t) => {
+  const { page } = await openPage(t)
+  const events = await openList(page, lists[1])
+  const failing = events.getByRole('row', { name: /webhook\.failing/ })
+  await failing.getByRole('link', { name: '@test_bot', exact: true }).waitFor()
+  const text = (await failing.textContent()) ?? ''
+  assert.equal(text.split('test_bot').length - 1, 1, text)
+  assert(!text.includes(String(brokenId)), text)
+  const bot = page.getByLabel('Bot', { exact: true })
+  await bot.fill('@corner')
+  await bot.press('Enter')
+  await failing.waitFor({ state: 'detached' })
+  assert.match(page.url(), /#\/events\?bot=%40corner$/)
+  await bot.fill(String(brokenId))
+  await bot.press('Enter')
+  await failing.getByRole('link').click()
+  await page.getByRole('heading', { level: 1, name: 'Test' }).waitFor()
+
+  const audit = await openList(page, lists[4])
+  await page.getByRole('combobox', { name: 'Call' }).selectOption('createKey')
+  await audit.getByText('createKey').first().waitFor()
+  await audit.getByText('rotateKey').first().waitFor({ state: 'detached' })
+  await audit
+    .getByRole('row', { name: /createKey/ })
+    .first()
+    .getByRole('button')
+    .click()
+  await audit.getByText('POST /v1/keys', { exact: true }).waitFor()
+})
+
 for (const width of [1_280, 1_440]) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`names have the room that there is at ${width} pixels, ${colorScheme}`, {
