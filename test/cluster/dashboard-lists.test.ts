@@ -237,7 +237,7 @@ test('a row of events names its bot once, as a link, and both lists are narrowed
     .first()
     .getByRole('button')
     .click()
-  await audit.getByText('POST /v1/keys', { exact: true }).waitFor()
+  await audit.getByText('POST /v1/keys', { exact: true }).first().waitFor()
 })
 
 for (const width of [1_280, 1_440]) {
