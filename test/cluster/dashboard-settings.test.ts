@@ -19,6 +19,7 @@ import {
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { outputOf } from '../support/programs/postbote.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const skip = chromiumObstacle() ?? false
@@ -62,6 +63,20 @@ test('what the server refuses is said beside its field, which has the focus, unt
   await cap.fill('')
   assert.equal(await wrong.count(), 0)
   assert.equal(await save.isEnabled(), false, 'it is as before')
+})
+
+test('the settings have links to their cards, and an address names one', { skip }, async () => {
+  const { page, botId } = await openSettings()
+  const nav = page.getByRole('navigation', { name: 'Settings' })
+  await nav.getByRole('button', { name: 'Danger zone' }).click()
+  const focused = () => page.evaluate('document.activeElement?.textContent')
+  assert.equal(await focused(), 'Danger zone')
+  assert.match(page.url(), /settings\?section=Danger\+zone$/)
+  assert.equal(await nav.getByRole('button', { name: 'Webhook', exact: true }).isVisible(), true)
+  assert.equal(await nav.getByRole('button', { name: 'Limit' }).count(), 0, 'a bot that polls')
+  await page.evaluate(`location.hash = '#/'`)
+  await page.evaluate(`location.hash = '#/bots/${botId}/settings?section=Look+back'`)
+  await until(async () => (await focused()) === 'Look back')
 })
 
 test('a link to the owner’s page is made with some rights, shown once, listed and revoked', {

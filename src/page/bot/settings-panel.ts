@@ -10,6 +10,7 @@ import type { PageContext } from '../frame/page-context.ts'
 import type { PagePart } from '../elements/page-part.ts'
 import { relayPanel } from './relay-panel.ts'
 import { retentionPanel } from './retention-panel.ts'
+import { sectionLinks } from '../elements/section-links.ts'
 import { settingsFacts } from './settings-facts.ts'
 import type { BotShape } from '../frame/shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
@@ -24,9 +25,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
   const headers = headersPanel(context, queue.botId)
   const relay = relayPanel(context, queue.botId)
   const limit = mayManage ? limitPanel(context, queue) : undefined
-  const root = element(
-    'div',
-    { class: 'settings' },
+  const cards = [
     webhook.root,
     settings.root,
     headers.root,
@@ -36,7 +35,9 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     signingKeysPanel(context, queue),
     linksPanel(context, queue),
     mayManage ? dangerZone(context, queue) : undefined,
-  )
+  ].filter((card) => card !== undefined)
+  const links = sectionLinks(context, cards)
+  const root = element('div', { class: 'settings' }, links.root, ...cards)
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
     webhook.show(state)
@@ -44,6 +45,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     headers.show(bot)
     relay.show(bot)
     if (limit !== undefined) limit.hidden = state.mode !== 'webhook'
+    links.show()
   }
   return { root, show }
 }
