@@ -529,7 +529,23 @@ test('a key is made, shown once, used to log in, rotated and revoked', {
   await page.getByRole('button', { name: 'Create a key' }).click()
   await page.getByText(/^Enter 1 to 64 characters/).waitFor()
   await page.getByLabel('Name').fill('visitor')
-  await page.getByLabel(/^Ids of its bots/).fill(`${brokenId}, ${firstId}`)
+  const bots = page.getByLabel(/^Its bots/)
+  const chosen = page.getByRole('list', { name: 'Chosen bots' }).getByRole('listitem')
+  // By a name, with the keyboard; an id that is typed stands beside it.
+  await bots.fill('test_bot')
+  await page.getByRole('listbox', { name: 'Found bots' }).getByRole('option').first().waitFor()
+  await assertAccessible(page)
+  await picture(page, 'keys-found')
+  await bots.press('ArrowDown')
+  await bots.press('Enter')
+  await bots.fill(`${firstId}, ${brokenId} `)
+  await chosen.nth(2).waitFor()
+  await page.getByRole('button', { name: /^Remove Test/ }).click()
+  assert.deepEqual(
+    await Promise.all((await chosen.all()).map((chip) => chip.locator('span').first().innerText())),
+    [`${firstId}`, `${brokenId}`],
+  )
+  await picture(page, 'keys-chosen')
   await page.getByLabel(/^Updates per second/).fill('5')
   await page.getByLabel(/^read:/).check()
   await page.getByRole('button', { name: 'Create a key' }).click()

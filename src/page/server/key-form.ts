@@ -1,5 +1,6 @@
 /** The form that makes a key of the private API. */
 import { actLabels } from '../frame/act-labels.ts'
+import { BotPicker } from './bot-picker.ts'
 import { callForm } from '../elements/call-form.ts'
 import { cardElement, element } from '../elements/element.ts'
 import { durationChoice, fieldElement, textField } from '../elements/fields.ts'
@@ -21,23 +22,26 @@ const lives = [
 ] as const
 
 export function keyForm(
-  { api, clock }: PageContext,
+  context: PageContext,
   onIssued: (key: IssuedKeyShape) => void,
 ): HTMLElement {
+  const { api, clock } = context
+  const bots = new BotPicker(context, 'Its bots')
   const life = durationChoice('The key is valid for', lives, 0)
   const create = async (): Promise<string> => {
     const expires =
       life.seconds() === 0 ? undefined : Math.floor(clock.nowMs() / 1_000) + life.seconds()
-    const wanted = { ...wantedKey(new FormData(form.root)), expires }
+    const wanted = { ...wantedKey(new FormData(form.root), bots.ids()), expires }
     const issued = await api.call('createKey', {}, { raw: JSON.stringify(wanted) })
     form.root.reset()
+    bots.clear()
     onIssued(issued)
     return ''
   }
   const form = callForm(
     { submit: actLabels.createKey, send: create, kind: 'makes' },
     fieldElement('Name', textField('name')),
-    fieldElement('Ids of its bots, with commas', textField('bots', 'all bots')),
+    bots.root,
     life.root,
     fieldElement(
       'Updates per second, at most',
@@ -63,16 +67,15 @@ function scopeOf([scope, text]: (typeof scopes)[number]): HTMLElement {
 }
 
 /** What is not given is left out. The server reads the texts of numbers, and says what is wrong with others. */
-function wantedKey(form: FormData): object {
+function wantedKey(form: FormData, bots: readonly string[]): object {
   const textOf = (name: string): string => {
     const value = form.get(name)
     return typeof value === 'string' ? value : ''
   }
-  const bots = textOf('bots').split(/[, ]+/)
   return {
     name: textOf('name'),
     scopes: form.getAll('scopes'),
-    bots: bots.some(Boolean) ? bots.filter(Boolean) : undefined,
+    bots: bots.length > 0 ? bots : undefined,
     updates_per_second: textOf('updates_per_second') || undefined,
     requests_per_second: textOf('requests_per_second') || undefined,
   }
