@@ -1,18 +1,21 @@
 /** Links to the cards of a long page, in a row that stays in sight. The address keeps the card, so that it can be sent. */
 import { element } from './element.ts'
 import type { PageContext } from '../frame/page-context.ts'
+import { queryOf } from '../frame/page-route.ts'
 
 export interface SectionLinks {
   readonly root: HTMLElement
-  /** Links to the cards that are shown, and the first time moves to the one that the address names. */
+  /** Links to the cards that are shown, and moves to the one that the address names. */
   readonly show: () => void
 }
 
 /** @param cards - each begins with its title */
 export function sectionLinks(
-  { query, keepQuery }: Pick<PageContext, 'query' | 'keepQuery'>,
+  { keepQuery }: Pick<PageContext, 'keepQuery'>,
   cards: readonly HTMLElement[],
 ): SectionLinks {
+  /** The card that was moved to last. */
+  let opened: string | undefined
   const sections = cards.map((card) => {
     const heading = card.querySelector('h2')
     const name = heading?.textContent ?? ''
@@ -20,6 +23,8 @@ export function sectionLinks(
     const open = (): void => {
       card.scrollIntoView({ block: 'start' })
       heading?.focus({ preventScroll: true })
+      // A card that is still to arrive takes no focus, and is asked for again.
+      opened = document.activeElement === heading ? name : undefined
     }
     const onclick = (): void => {
       keepQuery({ section: name })
@@ -27,7 +32,6 @@ export function sectionLinks(
     }
     return { card, name, open, link: element('button', { type: 'button', onclick }, name) }
   })
-  let wanted = query.get('section')
   const root = element(
     'nav',
     { class: 'sections', 'aria-label': 'Settings' },
@@ -35,8 +39,10 @@ export function sectionLinks(
   )
   const show = (): void => {
     for (const { card, link } of sections) link.hidden = card.hidden
-    sections.find(({ name }) => name === wanted)?.open()
-    wanted = null
+    // The address may change while the page stays.
+    const named = queryOf(location.hash).get('section')
+    const asked = named === opened ? undefined : sections.find(({ name }) => name === named)
+    asked?.open()
   }
   return { root, show }
 }
