@@ -291,7 +291,7 @@ for (const { name, colorScheme, viewport } of appearances) {
     await page.setViewportSize(viewport)
     await page.reload()
     await page.getByText(/^Each delivery carries/).waitFor()
-    await page.getByText('the default set', { exact: true }).waitFor()
+    await page.getByPlaceholder('https://bot.example/…').waitFor()
     await page.getByText('Certificate', { exact: true }).click()
     await picture(page, `managed-${name}`)
     await assertFits(page)

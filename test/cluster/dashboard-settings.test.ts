@@ -209,7 +209,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await server.admin('POST', `/v1/bots/${botId}/portal`, { ttl: 3_600 })
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize({ width, height: 900 })
-      await page.getByText('the default set', { exact: true }).waitFor()
+      await page.getByPlaceholder(/127\.0\.0\.1:/).waitFor()
       await page.getByRole('cell', { name: 'look, replay, test, check' }).waitFor()
       await picture(page, `settings-${colorScheme}-${width}`)
       await assertFits(page)

@@ -18,15 +18,21 @@ import { type FoldedAttempts, foldAttempts } from '../../api/fold-attempts.ts'
 
 const pauseMs = 1_000
 
+export interface AttemptsPanelOptions {
+  readonly onRead: (attempts: readonly AttemptShape[]) => void
+  /** Whether the last answer of the endpoint is above the list. */
+  readonly hasAnswer: boolean
+}
+
 /**
  * Shows the attempts of a queue that has a webhook.
  *
- * @param onRead - gets the attempts, the newest first, each time that they are read
+ * @param options - `onRead` gets the attempts, the newest first, each time that they are read
  */
 export function attemptsPanel(
   { api, clock, poll }: PageContext,
   queue: BotQueueName,
-  onRead?: (attempts: readonly AttemptShape[]) => void,
+  { onRead, hasAnswer }: AttemptsPanelOptions,
 ): PagePart<QueueShape['mode']> {
   const columns: readonly Column<FoldedAttempts<AttemptShape>>[] = [
     { title: 'Time', isPlain: true, cell: ({ last }) => timeElement(clock, last.time) },
@@ -59,8 +65,8 @@ export function attemptsPanel(
       waiting.done()
       empty.hidden = attempts.length > 0
       table.show(foldAttempts(attempts))
-      answer.show(attempts[0])
-      onRead?.(attempts)
+      if (hasAnswer) answer.show(attempts[0])
+      onRead(attempts)
     },
     waiting,
   )

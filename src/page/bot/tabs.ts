@@ -27,9 +27,13 @@ export function activityTab(
   queue: BotQueueName,
   onAttempts?: (attempts: readonly AttemptShape[]) => void,
 ): TabPart {
-  const attempts = attemptsPanel(context, queue, (read) => {
-    arrived?.()
-    onAttempts?.(read)
+  const attempts = attemptsPanel(context, queue, {
+    // Whoever takes the attempts shows the last answer.
+    hasAnswer: onAttempts === undefined,
+    onRead(read) {
+      arrived?.()
+      onAttempts?.(read)
+    },
   })
   let arrived: (() => void) | undefined
   const charts = historyPanel(context)
