@@ -82,18 +82,23 @@ export const pageCalls = {
 /** The id of a call of the page. */
 export type PageCall = keyof typeof pageCalls
 
-/** Calls that the audit does not have although they are no reads: pushes, which change no setting, and the session. */
+/** Calls that the audit does not have although they are no reads: a push, which changes no setting, and the session. */
 const unrecorded: ReadonlySet<string> = new Set<PageCall>([
   'pushUpdate',
-  'pushTestUpdate',
   'beginSession',
   'endSession',
 ])
 
-/** The ids of the calls of the page that the audit has. */
-export const changingCalls: readonly string[] = Object.entries(pageCalls).flatMap(([id, route]) =>
-  route.startsWith('GET ') || unrecorded.has(id) ? [] : [id],
-)
+/** Calls that the audit has and the page never makes. */
+const ofOthers: readonly (keyof ApiOperations)[] = ['registerBots', 'checkShard']
+
+/** The ids of the calls that the audit has. */
+export const changingCalls: readonly string[] = [
+  ...ofOthers,
+  ...Object.entries(pageCalls).flatMap(([id, route]) =>
+    route.startsWith('GET ') || unrecorded.has(id) ? [] : [id],
+  ),
+]
 
 /** What a call of the page is made with. */
 export type PageInput<Id extends PageCall> = InputOf<ApiOperations[Id]>

@@ -135,7 +135,7 @@ function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilter
     'select',
     { onchange },
     element('option', { value: '' }, 'All calls'),
-    // One that the page itself never makes comes from a link.
+    // A link may name one that a later version has.
     ...[...new Set([...changingCalls, ...(asked === '' ? [] : [asked])])]
       .toSorted()
       .map((each) => element('option', { value: each }, each)),

@@ -66,6 +66,8 @@ export function eventsView(context: PageContext): PageView {
   const { atEnd, clock, query, keepQuery } = context
   let events: readonly ShownEvent[] = []
   const { fields, type, bot } = eventFilters(query, () => restart())
+  // What is being typed is no filter yet: it would drop events that come meanwhile.
+  let wantedBot = bot.value.trim()
   const state = statusLine('faint')
   const none = emptyState({
     title: 'Nothing has happened.',
@@ -88,14 +90,14 @@ export function eventsView(context: PageContext): PageView {
   }
   const add = (data: string): void => {
     const event: ShownEvent = JSON.parse(data)
-    if (!isOf(event, bot.value)) return
+    if (!isOf(event, wantedBot)) return
     events = [event, ...events].slice(0, shownMax)
     show()
   }
   const chosen = (): EventType | undefined => types.find((each) => each === type.value)
   const stream = serverEvents(context, {
     targetOf() {
-      const last = bot.value.trim() === '' ? shownMax : searchedMax
+      const last = wantedBot === '' ? shownMax : searchedMax
       return pageCall('followEvents', { query: { last, type: chosen() } }).target
     },
     say,
@@ -110,7 +112,8 @@ export function eventsView(context: PageContext): PageView {
     },
   })
   const restart = (): void => {
-    keepQuery({ type: type.value, bot: bot.value.trim() })
+    wantedBot = bot.value.trim()
+    keepQuery({ type: type.value, bot: wantedBot })
     stream.restart()
     show()
   }
