@@ -45,6 +45,8 @@ const searchedMax = 10_000
 
 const refusedText = 'The server refused to show its events. Trying again…'
 const connectedText = 'Live: new events appear at the top.'
+/** Events that come within this time are drawn at once: those of the past may be thousands. */
+const drawMs = 20
 /** Chosen: how long events of the past may take. */
 const pastMs = 300
 
@@ -65,6 +67,8 @@ interface ShownEvent {
 export function eventsView(context: PageContext): PageView {
   const { atEnd, clock, query, keepQuery } = context
   let events: readonly ShownEvent[] = []
+  let showing: (() => void) | undefined
+  atEnd(() => showing?.())
   const { fields, type, bot } = eventFilters(query, () => restart())
   // What is being typed is no filter yet: it would drop events that come meanwhile.
   let wantedBot = bot.value.trim()
@@ -92,7 +96,10 @@ export function eventsView(context: PageContext): PageView {
     const event: ShownEvent = JSON.parse(data)
     if (!isOf(event, wantedBot)) return
     events = [event, ...events].slice(0, shownMax)
-    show()
+    showing ??= clock.after(drawMs, () => {
+      showing = undefined
+      show()
+    })
   }
   const chosen = (): EventType | undefined => types.find((each) => each === type.value)
   const stream = serverEvents(context, {

@@ -17,12 +17,18 @@ export type Rates<Name extends string> = Readonly<Record<Name, number | null>>
  * restart: where one went down, all begin again.
  */
 export class RateMeter<Name extends string> {
+  readonly #shortestMs: Readonly<Partial<Record<Name, number>>>
   readonly #names: readonly Name[]
   /** Oldest first: those of the last minute, and one before them. */
   #samples: CounterSample<Name>[] = []
 
-  constructor(names: readonly Name[]) {
+  /**
+   * @param names - of the counters
+   * @param shortestMs - a rate of a shorter time says nothing, and is null; default: any time
+   */
+  constructor(names: readonly Name[], shortestMs: Readonly<Partial<Record<Name, number>>> = {}) {
     this.#names = names
+    this.#shortestMs = shortestMs
   }
 
   /** Returns the rates of the last minute, or since the first sample. */
@@ -34,9 +40,11 @@ export class RateMeter<Name extends string> {
     const from = this.#samples.findLastIndex(({ atMs }) => atMs <= sample.atMs - windowMs)
     this.#samples = [...this.#samples.slice(Math.max(from, 0)), sample]
     const [first = sample] = this.#samples
-    const seconds = (sample.atMs - first.atMs) / 1_000
-    const rateOf = (name: Name): number | null =>
-      seconds > 0 ? (sample.counts[name] - first.counts[name]) / seconds : null
+    const ms = sample.atMs - first.atMs
+    const rateOf = (name: Name): number | null => {
+      if (ms <= 0 || ms < (this.#shortestMs[name] ?? 0)) return null
+      return (1_000 * (sample.counts[name] - first.counts[name])) / ms
+    }
     const rates = Object.fromEntries(this.#names.map((name) => [name, rateOf(name)]))
     // Object.fromEntries forgets the names.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion

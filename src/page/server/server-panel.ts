@@ -13,6 +13,8 @@ import { statusLine } from '../elements/messages.ts'
 import type { Waiting } from '../elements/waiting.ts'
 
 const pauseMs = 1_000
+/** Chosen: many webhooks that fail are tried again within this time. Until it is over, their tile has a dash. */
+const errorsShortestMs = 30_000
 /** The rates of the last minute, and in which tile each is shown. What fails is tried again after minutes: its unit is one. */
 const rateKinds = [
   { rate: 'push', tile: 'Pushed / s', unitS: 1 },
@@ -50,7 +52,7 @@ export function serverPanel(
   const status = statusLine('banner')
   status.root.hidden = true
   const tiles = serverTiles(onFailing)
-  const meter = new RateMeter(rateNames)
+  const meter = new RateMeter(rateNames, { errors: errorsShortestMs })
   poll(
     pauseMs,
     async () => {

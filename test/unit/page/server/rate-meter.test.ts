@@ -22,9 +22,10 @@ test('a counter that began again has no rate once', () => {
 })
 
 test('a failure of half a minute ago is in the rate, and one of two minutes ago is not', () => {
-  const meter = new RateMeter(['errors'])
+  const meter = new RateMeter(['errors'], { errors: 30_000 })
   meter.add({ atMs: 0, counts: { errors: 0 } })
-  meter.add({ atMs: 1_000, counts: { errors: 6 } })
+  const early = meter.add({ atMs: 1_000, counts: { errors: 6 } })
+  assert.deepEqual(early, { errors: null }, 'too early to say')
   assert.deepEqual(meter.add({ atMs: 30_000, counts: { errors: 6 } }), { errors: 0.2 })
   meter.add({ atMs: 90_000, counts: { errors: 6 } })
   assert.deepEqual(meter.add({ atMs: 121_000, counts: { errors: 6 } }), { errors: 0 })
