@@ -17,7 +17,7 @@ export type Rates<Name extends string> = Readonly<Record<Name, number | null>>
  * restart: where one went down, all begin again.
  */
 export class RateMeter<Name extends string> {
-  readonly #shortestMs: Readonly<Partial<Record<Name, number>>>
+  readonly #shortestMs: ReadonlyMap<Name, number>
   readonly #names: readonly Name[]
   /** Oldest first: those of the last minute, and one before them. */
   #samples: CounterSample<Name>[] = []
@@ -26,7 +26,7 @@ export class RateMeter<Name extends string> {
    * @param names - of the counters
    * @param shortestMs - a rate of a shorter time says nothing, and is null; default: any time
    */
-  constructor(names: readonly Name[], shortestMs: Readonly<Partial<Record<Name, number>>> = {}) {
+  constructor(names: readonly Name[], shortestMs: ReadonlyMap<Name, number> = new Map()) {
     this.#names = names
     this.#shortestMs = shortestMs
   }
@@ -42,7 +42,7 @@ export class RateMeter<Name extends string> {
     const [first = sample] = this.#samples
     const ms = sample.atMs - first.atMs
     const rateOf = (name: Name): number | null => {
-      if (ms <= 0 || ms < (this.#shortestMs[name] ?? 0)) return null
+      if (ms <= 0 || ms < (this.#shortestMs.get(name) ?? 0)) return null
       return (1_000 * (sample.counts[name] - first.counts[name])) / ms
     }
     const rates = Object.fromEntries(this.#names.map((name) => [name, rateOf(name)]))

@@ -52,7 +52,7 @@ export function serverPanel(
   const status = statusLine('banner')
   status.root.hidden = true
   const tiles = serverTiles(onFailing)
-  const meter = new RateMeter(rateNames, { errors: errorsShortestMs })
+  const meter = new RateMeter(rateNames, new Map([['errors', errorsShortestMs]]))
   poll(
     pauseMs,
     async () => {

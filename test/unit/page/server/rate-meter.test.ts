@@ -22,7 +22,7 @@ test('a counter that began again has no rate once', () => {
 })
 
 test('a failure of half a minute ago is in the rate, and one of two minutes ago is not', () => {
-  const meter = new RateMeter(['errors'], { errors: 30_000 })
+  const meter = new RateMeter(['errors'], new Map([['errors', 30_000]]))
   meter.add({ atMs: 0, counts: { errors: 0 } })
   const early = meter.add({ atMs: 1_000, counts: { errors: 6 } })
   assert.deepEqual(early, { errors: null }, 'too early to say')
