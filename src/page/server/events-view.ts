@@ -67,8 +67,6 @@ interface ShownEvent {
 export function eventsView(context: PageContext): PageView {
   const { atEnd, clock, query, keepQuery } = context
   let events: readonly ShownEvent[] = []
-  let showing: (() => void) | undefined
-  atEnd(() => showing?.())
   const { fields, type, bot } = eventFilters(query, () => restart())
   // What is being typed is no filter yet: it would drop events that come meanwhile.
   let wantedBot = bot.value.trim()
@@ -86,6 +84,7 @@ export function eventsView(context: PageContext): PageView {
     none.hidden = events.length > 0
     table.show(events)
   }
+  const showSoon = once(context, show)
   const say = (text: string): void => {
     state.say(text)
     if (text === refusedText) waiting.fail(text, () => stream.restart())
@@ -96,10 +95,7 @@ export function eventsView(context: PageContext): PageView {
     const event: ShownEvent = JSON.parse(data)
     if (!isOf(event, wantedBot)) return
     events = [event, ...events].slice(0, shownMax)
-    showing ??= clock.after(drawMs, () => {
-      showing = undefined
-      show()
-    })
+    showSoon()
   }
   const chosen = (): EventType | undefined => types.find((each) => each === type.value)
   const stream = serverEvents(context, {
@@ -137,6 +133,18 @@ export function eventsView(context: PageContext): PageView {
     ),
   )
   return { title: 'Events', root }
+}
+
+/** Returns a function whose calls within a moment are one. */
+function once({ clock, atEnd }: Pick<PageContext, 'atEnd' | 'clock'>, run: () => void): () => void {
+  let cancel: (() => void) | undefined
+  atEnd(() => cancel?.())
+  return () => {
+    cancel ??= clock.after(drawMs, () => {
+      cancel = undefined
+      run()
+    })
+  }
 }
 
 interface EventFilters {
