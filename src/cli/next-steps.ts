@@ -40,7 +40,9 @@ export function nextStepsOfAll(bots: readonly ListedBot[]): readonly string[] {
     const cause = causeOf(bot)
     if (cause !== undefined) byCause.set(cause, [...(byCause.get(cause) ?? []), bot])
   }
-  return [...byCause].slice(0, causesAdvisedMax).flatMap(([cause, [first, ...others]]) => {
+  const left = byCause.size - causesAdvisedMax
+  const rest = left <= 0 ? [] : [`${counted(left, 'other cause')}: postbote bots show ID`]
+  const advised = [...byCause].slice(0, causesAdvisedMax).flatMap(([cause, [first, ...others]]) => {
     if (first === undefined) return []
     const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`
     return [
@@ -48,6 +50,7 @@ export function nextStepsOfAll(bots: readonly ListedBot[]): readonly string[] {
       troubleCommand(cause, `${first.bot_id}`),
     ]
   })
+  return [...advised, ...rest]
 }
 
 function causeOf({ health, health_reason: reason }: Facts): TroubleCause | undefined {

@@ -2,6 +2,7 @@
 import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../api/operation.ts'
 import { webhookOperations } from './webhook-operations.ts'
+import { droppedText, isResponseDropped } from '../../api/dropped-response.ts'
 import { foldAttempts } from '../../api/fold-attempts.ts'
 import type { InputOf } from '../../api/target-of.ts'
 import type { CommandCall } from '../../cli/commands/command-call.ts'
@@ -115,6 +116,9 @@ async function showAttempts(
     ...(hasHeaders && view.form !== 'csv' ? view.texts(requestLines(request)) : []),
   ])
   if (isForPeople) tellOfAttempts(listed.value, { hasBodies, isFolded, linesMax })
+  if (hasBodies && form === 'table' && listed.value.attempts.some(isResponseDropped)) {
+    tell(`no response is shown of some attempts. ${droppedText}`)
+  }
 }
 
 /** Says what else there is to see. */

@@ -14,6 +14,7 @@ import { type BotQueueName, ofQueue } from '../frame/page-calls.ts'
 import type { PageContext } from '../frame/page-context.ts'
 import { waitingFor } from '../elements/waiting.ts'
 import type { AttemptShape, QueueShape, RequestShape, ShownHeaderShape } from '../frame/shapes.ts'
+import { droppedText, isResponseDropped } from '../../api/dropped-response.ts'
 import { type FoldedAttempts, foldAttempts } from '../../api/fold-attempts.ts'
 
 const pauseMs = 1_000
@@ -160,14 +161,6 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
       : undefined
   const headers = attemptHeaders(undefined, attempt.response_headers)
   return element('div', { class: 'note' }, facts.root, headers, answer)
-}
-
-const droppedText =
-  'Not kept: that of a reserved address is with --attempt-body-of-reserved, that of others unless --attempt-body is 0.'
-
-/** The headers of a response are missing only where its body would not be kept either. */
-function isResponseDropped({ error, status, ...attempt }: AttemptShape): boolean {
-  return error !== null && status !== null && attempt.response_headers === null
 }
 
 /** How long an attempt took. */

@@ -277,16 +277,17 @@ function columnsOf(
 ): readonly Column<DeadLetterShape>[] {
   return [
     { title: 'Update', cell: ({ update_id: id }) => updateLink(queue, id), isHead: true },
-    { title: 'Type', cell: ({ type }) => type },
-    ...excerptColumns,
-    { title: 'Died', cell: ({ time }) => timeElement(clock, time), style: 'number' },
-    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number' },
-    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number' },
+    // First: what does not fit lies below the actions.
     {
       title: 'Why',
       cell: ({ reason, last_error: error }) => reasonText({ reason, error }),
       style: 'wrap',
     },
+    { title: 'Type', cell: ({ type }) => type },
+    ...excerptColumns,
+    { title: 'Died', cell: ({ time }) => timeElement(clock, time), style: 'number' },
+    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number' },
+    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number' },
   ]
 }
 

@@ -13,14 +13,14 @@ import { statusLine } from '../elements/messages.ts'
 import type { Waiting } from '../elements/waiting.ts'
 
 const pauseMs = 1_000
-/** Chosen: many webhooks that fail are tried again within this time. Until it is over, their tile has a dash. */
-const errorsShortestMs = 30_000
+/** Chosen: what comes every few seconds is no 0, and many webhooks that fail are tried again within half a minute. */
+const [eventsShortestMs, errorsShortestMs] = [5_000, 30_000]
 /** The rates of the last minute, and in which tile each is shown. What fails is tried again after minutes: its unit is one. */
 const rateKinds = [
-  { rate: 'push', tile: 'Pushed / s', unitS: 1 },
-  { rate: 'poll', tile: 'Polled / s', unitS: 1 },
-  { rate: 'deliver', tile: 'Delivered / s', unitS: 1 },
-  { rate: 'errors', tile: 'Errors / min', unitS: 60 },
+  { rate: 'push', shortestMs: eventsShortestMs, tile: 'Pushed / s', unitS: 1 },
+  { rate: 'poll', shortestMs: eventsShortestMs, tile: 'Polled / s', unitS: 1 },
+  { rate: 'deliver', shortestMs: eventsShortestMs, tile: 'Delivered / s', unitS: 1 },
+  { rate: 'errors', shortestMs: errorsShortestMs, tile: 'Errors / min', unitS: 60 },
 ] as const
 const rateNames = rateKinds.map(({ rate }) => rate)
 type RateName = (typeof rateNames)[number]
@@ -52,7 +52,10 @@ export function serverPanel(
   const status = statusLine('banner')
   status.root.hidden = true
   const tiles = serverTiles(onFailing)
-  const meter = new RateMeter(rateNames, new Map([['errors', errorsShortestMs]]))
+  const meter = new RateMeter(
+    rateNames,
+    new Map(rateKinds.map(({ rate, shortestMs }) => [rate, shortestMs])),
+  )
   poll(
     pauseMs,
     async () => {

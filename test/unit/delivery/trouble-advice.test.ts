@@ -88,4 +88,20 @@ test('what to do next is a sentence and a command on a line of its own, once for
     ['postbote webhook check 108', 'postbote attempts 109 --bodies'],
   )
   assert.equal(all.length, 4)
+  const statuses = [
+    '302 Found',
+    '403 Forbidden',
+    '404 Not Found',
+    '410 Gone',
+    '429 X',
+    '500 X',
+    '418 X',
+  ]
+  const many = statuses.map((status, nth) => ({
+    bot_id: 200 + nth,
+    username: `bot_${nth}`,
+    health: 'failing',
+    health_reason: `endpoint answers ${status}; 3 failures`,
+  }))
+  assert.equal(nextStepsOfAll(many).at(-1), '2 other causes: postbote bots show ID')
 })
