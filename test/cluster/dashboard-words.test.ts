@@ -75,7 +75,7 @@ test('each form says beside the field what is wrong with it, without the words o
   const sink = await startSink(t)
   await server.call(token, 'setWebhook', { url: sink.url('/') })
   await goTo(dashboard, `#/bots/${botId}/settings`)
-  await page.getByText('Limit of deliveries').waitFor()
+  await page.getByRole('heading', { name: 'Limit of deliveries' }).waitFor()
   for (const [title, name, value, said] of badSettings) {
     const card = cardOf(page, title)
     const field = card.getByLabel(name).first()

@@ -104,7 +104,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
   const failure = tile('Last failure', failed)
   const root = element(
     'dl',
-    { class: 'tiles' },
+    { class: 'tiles', tabindex: 0 },
     tile('Pending', pending),
     tile('Longest wait', oldest),
     tile('Dead letters', element('dd', {}, letters)),

@@ -117,7 +117,7 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
   const shown = tiles.map(([title, value]) =>
     element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value)),
   )
-  return { root: element('dl', { class: 'tiles' }, ...shown), show }
+  return { root: element('dl', { class: 'tiles', tabindex: 0 }, ...shown), show }
 }
 
 function plainValue(): HTMLElement {
