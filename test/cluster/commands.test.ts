@@ -6,6 +6,8 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import type { ParsedCommand } from '../../src/cli/commands/command-row.ts'
+import { commandTable } from '../../src/modules/command-table.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
@@ -196,14 +198,24 @@ test('summary shows the sums, and limits shows, sets and removes the limit of a 
   )
 })
 
+/** The commands that show what a server has: of all bots, or of one. This one has no relay. */
+const lists = commandTable.filter(
+  (row): row is ParsedCommand =>
+    row.kind === 'parsed' &&
+    row.name !== 'relay show' &&
+    /(?:^| )(?:list|show|summary|history|reasons|types|audit|attempts)$/.test(row.name) &&
+    row.arguments.every(({ name }) => name === '<bot_id>'),
+)
+
 test('a reader that has seen enough is no failure of a command, and a full disk is one', async () => {
   const server = await localServer()
   const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
-  for (const args of [
-    ['--help'],
-    ['bots', 'list', ...place],
-    ['bots', 'list', '--json', ...place],
-  ]) {
+  const { botId } = await server.register()
+  const called = lists.map(({ name, arguments: words }) => {
+    return [...name.split(' '), ...words.map(() => `${botId}`), ...place]
+  })
+  assert(called.length > 10)
+  for (const args of [['--help'], ['bots', 'list', '--json', ...place], ...called]) {
     const child = spawn(process.execPath, [mainFile, ...args])
     const ended = once(child, 'close')
     child.stdout.destroy()
