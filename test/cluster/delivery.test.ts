@@ -29,12 +29,9 @@ const sliceSize = 100
 const slicePauseMs = 5
 const killWorkerInRound = 4
 const killPrimaryInRound = 7
-/**
- * Updates that were answered or confirmed within this time before a kill may be delivered again: a second, and as long again
- * for a worker that gets no CPU in time.
- */
-const forgottenMsMax = 2_000
-/** How long bytes that were sent before a kill may wait in sockets. Both are besides the delays of this busy process. */
+/** Updates that were answered or confirmed within this time before a kill may be delivered again. */
+const forgottenMsMax = 1_000
+/** How long bytes that were sent before a kill may wait in sockets, in addition to the delays of this busy process. */
 const noticedMsMax = 2_000
 const lateness = monitorEventLoopDelay()
 
@@ -292,11 +289,9 @@ function checkRepeatedPolls({ bots, kills }: Scenario): void {
  * before the kill, or by a worker whose end was not noticed yet.
  */
 function isNearKill(kills: readonly Kill[], doneAtMs: number, againAtMs: number): boolean {
-  const lateMs = lateness.max / 1e6
+  const noticedMs = noticedMsMax + lateness.max / 1e6
   return kills.some(
     ({ atMs, goneMs }) =>
-      doneAtMs >= atMs - forgottenMsMax - lateMs &&
-      doneAtMs <= goneMs + noticedMsMax + lateMs &&
-      againAtMs >= atMs,
+      doneAtMs >= atMs - forgottenMsMax && doneAtMs <= goneMs + noticedMs && againAtMs >= atMs,
   )
 }
