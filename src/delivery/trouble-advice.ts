@@ -3,6 +3,7 @@
  * the same advice. Pure.
  */
 import type { Health } from '../kit/states.ts'
+import { sickStatuses } from './attempts/classify-response.ts'
 import { webhookResponseTimeoutMs } from './limits.ts'
 
 /** What an advice is about, where it is known. */
@@ -107,7 +108,6 @@ export function troubleAdvice(cause: TroubleCause, { host, port }: Place = unnam
   return advices[cause].text.replace('{host}', host).replace('{port}', port)
 }
 
-const overload: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const causesByStatus: ReadonlyMap<number, TroubleCause> = new Map([
   [401, 'refused'],
   [403, 'refused'],
@@ -120,7 +120,7 @@ const causesByStatus: ReadonlyMap<number, TroubleCause> = new Map([
 export function causeOfStatus(status: number): TroubleCause {
   const known = causesByStatus.get(status)
   if (known !== undefined) return known
-  if (overload.has(status)) return 'overload'
+  if (sickStatuses.has(status)) return 'overload'
   if (status >= 500) return 'program'
   if (status >= 400) return 'invalid'
   return status >= 300 ? 'redirect' : 'no_http'

@@ -28,7 +28,8 @@ export function isGone({ status }: ResponseHead): boolean {
   return status === 410
 }
 
-const sickStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
+/** Those that say that an endpoint cannot take any update at the moment. */
+export const sickStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /**
  * True if a failure says that the endpoint cannot take any update at the moment. Otherwise it may have rejected only this

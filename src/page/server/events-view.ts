@@ -196,7 +196,7 @@ function updateLinkOf({ bot_id: id, test = false, update_id: update }: ShownEven
 
 /** Whether an event is of the bot that is typed, by the beginning of its id or username; nothing is any bot. */
 function isOf({ bot_id: id, username = '' }: ShownEvent, typed: string): boolean {
-  const wanted = typed.trim().replace(/^@/, '').toLowerCase()
+  const wanted = typed.replace(/^@/, '').toLowerCase()
   if (wanted === '') return true
   return (
     id !== undefined && [`${id}`, username.toLowerCase()].some((each) => each.startsWith(wanted))
